@@ -132,7 +132,7 @@ def test_f126_copy_when_nobody_can_say_whether_it_was_written_is_unknown_and_can
 
 
 @OPTIONS
-def test_f107_f128_log_that_is_there_when_a_copy_is_resumed_then_is_not_sent(
+def test_f102_f107_f121_f128_log_that_is_there_when_a_copy_is_resumed_then_is_not_sent(
     stub: ObjectStub, store: S3Store, bucket: Bucket, options: CopyOptions
 ) -> None:
     """The writer compares a log of one GiB by checksum instead of sending it again."""

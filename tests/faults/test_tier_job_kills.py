@@ -148,9 +148,7 @@ SHORT = (Point("event:CS", 2), Point("came-back"))
     [pytest.param(one, marks=() if one in SHORT else pytest.mark.long) for one in ON_SPARK],
     ids=str,
 )
-def test_f102_f121_driver_of_spark_when_killed_then_nothing_is_left_running_and_a_rerun_ends_clean(
-    place: TierPlace, drivers: Drivers, point: Point
-) -> None:
+def test_f102_f121_spark_ends_with_driver(place: TierPlace, drivers: Drivers, point: Point) -> None:
     """Spark ends with its driver; the rerun finds or ends objects written meanwhile."""
     ended = drivers.run(*command(place, "--master", f"local[{SLOTS}]"), dies_at=point)
     assert ended.exit_code is None, ended.output

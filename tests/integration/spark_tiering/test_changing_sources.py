@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import ConfigError
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.executor.object_check import look
 from spark_tiering.executor.segment_inspection import inspect_task
 from spark_tiering.executor.tasks import CopyOptions, InspectTask, UnitOutcome
-from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.partitions.segments import MemoryFiles, changed, example_partition
@@ -108,18 +106,6 @@ def test_file_beside_the_log_when_changed_then_the_unit_is_repeated(store: Local
     assert result.outcome.is_retriable
     assert ".index" in result.detail
     assert not list(store.list())
-
-
-def test_folder_not_seen_by_executor_fails_the_source(tmp_path: Path, store: LocalStore) -> None:
-    """A folder that the executor does not see is a source failure, not a missing segment."""
-    files = PartitionFolder(str(tmp_path / "orders-3"))
-    with pytest.raises(ConfigError):
-        files.facts()
-    result = run(copy_task(files, planned_from=EXAMPLE), store)
-    assert result.outcome is UnitOutcome.SOURCE_FAILED
-    told = inspect_task(InspectTask(ORDERS, files, SECOND))
-    assert told.details is None
-    assert told.why.startswith("source-failed: ")
 
 
 def test_segment_when_it_is_inspected_then_tells_what_its_copy_will_be_planned_with() -> None:

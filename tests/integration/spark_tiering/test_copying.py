@@ -15,7 +15,7 @@ from spark_tiering.executor.object_check import look, read_manifest
 from spark_tiering.executor.segment_copy import copy_segment
 from spark_tiering.executor.tasks import CopyOptions, UnitOutcome
 from spark_tiering.layout.manifest import Manifest, SegmentDescription
-from spark_tiering.layout.object_names import ObjectKind, object_key, object_keys
+from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import InspectionRules
 from spark_tiering.segments.segment_listing import ListedSegment, list_segments
@@ -125,23 +125,6 @@ def test_f107_f128_segment_when_it_is_there_already_then_is_found_and_not_writte
     )
     assert again.attempt_id != first.attempt_id
     assert again.unit_id == first.unit_id == task.unit_id
-
-
-@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
-def test_f102_f121_resumed_copy_writes_the_rest(store: LocalStore, options: CopyOptions) -> None:
-    """A resumed copy compares existing objects and sends only the missing ones."""
-    task = copy_task(EXAMPLE, options=options)
-    run(task, store)
-    keys = object_keys(task.segment.id, task.segment.start_offset, task.prefix)
-    store.delete(keys[ObjectKind.MANIFEST])
-    assert look(store, task.segment, task.prefix) is StoredObjects.PARTIAL
-    store.delete(keys[ObjectKind.INDEXES])
-    log_ms = {found.key: found.modified_ms for found in store.list()}
-    assert len(log_ms) == 1
-    result = run(replace(task, action=SegmentAction.RESUME), store)
-    assert result.outcome is UnitOutcome.COPIED
-    assert log_ms.items() <= {found.key: found.modified_ms for found in store.list()}.items()
-    assert_equals_source(task, store, EXAMPLE)
 
 
 @pytest.mark.parametrize(

@@ -136,9 +136,7 @@ def move(at: CopyJobContext, task: CopyTask, *reached: SegmentState) -> None:
 
 @pytest.mark.parametrize("is_over", [True, False], ids=["deleted", "being-deleted"])
 @pytest.mark.parametrize("is_early", [True, False], ids=["before", "after"])
-def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_points_to_it(
-    place: TierPlace, is_over: bool, is_early: bool
-) -> None:
+def test_f120_deleted_copy_is_reported(place: TierPlace, is_over: bool, is_early: bool) -> None:
     """A copy that retention deletes meanwhile is ended, without objects, and reported."""
     reached = (DS, DF) if is_over else (DS,)
 
@@ -183,19 +181,6 @@ def test_job_of_one_topic_when_run_then_others_stay_as_they_are(place: TierPlace
     assert {one.partition for one in report.receipts} == {PAYMENTS}
     assert len(place.claims()) == 1
     assert place.run(filters=SegmentSelection(without_topics=("pay*",))).is_fine
-    place.check_clean()
-
-
-def test_unit_when_its_worker_is_lost_then_stays_open(place: TierPlace) -> None:
-    """A lost worker's copy stays open; the next job keeps its objects and adds the rest."""
-    report = place.run(engine=WatchedUnits(lost=[120]))
-    assert fates(report.receipts) == ["finished", "left-open"]
-    assert report.receipts[1].why == "worker-lost"
-    assert not report.is_fine
-    assert states(place.check()) == ["CF", "CS"] * 2
-    again = place.run()
-    assert [one.action for one in again.receipts] == [SegmentAction.RESUME] * 2
-    assert again.is_fine
     place.check_clean()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from rlmm.partition_log.names import PARTITION_METADATA, TopicPartition
 from spark_tiering.segment_sources.opening import open_source
 from spark_tiering.segment_sources.protocol import OWN_TOPICS, UNKNOWN_TOPIC_ID
 from spark_tiering.segment_sources.settings import LogDirSettings
-from spark_tiering.segment_sources.survey import survey
 from tests.support.partitions.log_dirs import CLUSTER_ID, TOPIC_ID, add_partition, make_log_dir
 
 if TYPE_CHECKING:
@@ -70,17 +68,6 @@ def test_folder_when_it_is_stray_then_is_told(log_dir: Path) -> None:
     assert found == []
     assert stray.place == str(folder)
     assert "set aside by its broker" in stray.why
-
-
-ENDINGS = {60: ".deleted", 70: ".swap", 80: ".cleaned"}
-
-
-def test_file_when_it_is_on_its_way_out_then_is_no_segment(log_dir: Path) -> None:
-    """The listing leaves out files that a broker renamed for deletion or is still swapping in."""
-    names = (f"{offset:020d}.log{ending}" for offset, ending in ENDINGS.items())
-    add_partition(log_dir, others=dict.fromkeys(names, b"x"))
-    (one,), _ = survey(open_source(LogDirSettings((str(log_dir),))), None, lambda _: True)
-    assert [segment.listed.base_offset for segment in one.source.segments] == [0, 120, 251]
 
 
 TORN = {
@@ -148,25 +135,6 @@ def test_folder_when_it_cannot_be_read_then_is_of_no_use(
     found, (closed,) = look(log_dir)
     assert [one.partition.topic for one in found] == ["orders"]
     assert (closed.place, why in closed.why) == (str(folder), True)
-
-
-def test_partition_when_it_vanishes_then_is_told_and_the_others_are_found(log_dir: Path) -> None:
-    """A partition that is deleted during the survey is reported, and the others are found."""
-    gone = add_partition(log_dir, "gone-0")
-    add_partition(log_dir)
-    found, _ = look(log_dir)
-
-    class Listed:
-        def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
-            shutil.rmtree(gone)
-            return found, []
-
-        def close(self) -> None:
-            pass
-
-    (one,), (unusable,) = survey(Listed(), None, lambda _: True)
-    assert one.source.partition.topic == "orders"
-    assert (unusable.place, str(gone) in unusable.why) == (str(gone), True)
 
 
 def test_log_dirs_when_there_are_several_then_each_replica_has_its_node(tmp_path: Path) -> None:

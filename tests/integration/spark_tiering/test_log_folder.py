@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -51,15 +50,6 @@ def test_folder_when_it_is_read_then_has_what_its_files_have(folder: Path) -> No
     assert stored.read(log.name, 14_840, 20) == log.read_bytes()[14_840:]
     reports, expected = inspect_all(stored), inspect_all(example_partition())
     assert [report.parts for report in reports] == [report.parts for report in expected]
-
-
-def test_folder_when_it_is_sent_to_another_process_then_reads_the_same(folder: Path) -> None:
-    """A folder source and its segments pickle and read the same in another process."""
-    stored = PartitionFolder(str(folder))
-    sent = pickle.loads(pickle.dumps((stored, list_segments(stored.facts())[1])))
-    report = inspect_segment(*sent)
-    assert report.findings == ()
-    assert pickle.loads(pickle.dumps(report)).parts == report.parts
 
 
 def test_folder_when_a_file_vanishes_then_it_is_missing_or_changed(folder: Path) -> None:

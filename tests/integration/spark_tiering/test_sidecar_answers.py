@@ -7,7 +7,7 @@ import json
 import time
 from collections import deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -225,50 +225,38 @@ async def test_read_when_the_sidecar_has_nothing_then_has_no_bytes(said: bytes) 
         assert await read_of(server) == b""
 
 
+SHORT_ID = {"folder": "/x", "topic_id": "short", "topic": "orders", "partition": 1}
 FILE = {"name": LOG, "size_bytes": 10, "modified_ms": 5, "is_readable": True, "why": None}
 
 
 @pytest.mark.parametrize(
-    "told",
+    ("asks", "told"),
     [
-        b"",
-        b"[]",
-        b"[" * 100_000,
-        b"{}",
-        json.dumps({"files": [{**FILE, "size_bytes": "10"}]}).encode(),
-        json.dumps({"files": [{**FILE, "size_bytes": True}]}).encode(),
-        json.dumps({"files": ["orders"]}).encode(),
+        ("facts", b""),
+        ("facts", b"[]"),
+        ("facts", b"[" * 100_000),
+        ("facts", {}),
+        ("facts", {"files": [{**FILE, "size_bytes": "10"}]}),
+        ("facts", {"files": [{**FILE, "size_bytes": True}]}),
+        ("facts", {"files": ["orders"]}),
+        ("partitions", {}),
+        ("partitions", {"folders": [], "partitions": [{}], "unusable": []}),
+        ("partitions", {"folders": [], "partitions": [SHORT_ID], "unusable": []}),
+        ("partitions", {"folders": [{"folder": 5}], "partitions": [], "unusable": []}),
     ],
-    ids=["nothing", "array", "deep", "empty", "text", "truth", "names"],
-)
-async def test_facts_when_the_answer_is_none_of_ours_then_are_refused(told: bytes) -> None:
-    """The client refuses an answer about facts that does not have the sidecar's form."""
-    async with scripted_server(reply(200, told)) as server:
-        with pytest.raises(LogUnavailable, match="makes no sense"):
-            await asyncio.to_thread(files_of(server).facts)
-
-
-@pytest.mark.parametrize(
-    "told",
-    [
-        {},
-        {"folders": [], "partitions": [{}], "unusable": []},
-        {
-            "folders": [], "unusable": [],
-            "partitions": [
-                {"folder": "/x", "topic_id": "short", "topic": "orders", "partition": 1}
-            ],
-        },
-        {"folders": [{"folder": 5}], "partitions": [], "unusable": []},
+    ids=[
+        "nothing", "array", "deep", "empty", "text", "truth", "names", "no-partitions",
+        "nothing-of-it", "topic-id", "folder",
     ],
-    ids=["empty", "nothing-of-it", "topic-id", "folder"],
 )  # fmt: skip
-async def test_partitions_when_malformed_are_refused(told: dict[str, object]) -> None:
-    """Partitions with impossible values are refused."""
-    async with scripted_server(reply(200, json.dumps(told).encode())) as server:
+async def test_answer_when_malformed_is_refused(asks: str, told: bytes | dict[str, Any]) -> None:
+    """The client refuses an answer that does not have the sidecar's form, or impossible values."""
+    content = told if isinstance(told, bytes) else json.dumps(told).encode()
+    async with scripted_server(reply(200, content)) as server:
         source = SidecarSegmentSource(SidecarSourceSettings((server.address,)))
+        ask = files_of(server).facts if asks == "facts" else source.partitions
         with pytest.raises(LogUnavailable, match="makes no sense"):
-            await asyncio.to_thread(source.partitions)
+            await asyncio.to_thread(ask)
 
 
 async def test_partitions_when_a_sidecar_names_kafka_s_own_topics_then_they_are_left_out() -> None:

@@ -191,18 +191,25 @@ def submitted(master: str, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_connect_when_packages_are_missing_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Missing packages for Spark Connect are named in one line."""
-    monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
-    with pytest.raises(EngineUnfit, match=r"needs pip install 'pyspark\[connect\]'"):
-        open_engine(ExecutionSettings("sc://127.0.0.1"))
-
-
-def test_spark_when_not_installed_then_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing pyspark is named in one line, as it is an extra."""
-    monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(EngineUnfit, match=r"pip install 'rlmm\[spark\]'"):
-        open_engine(ExecutionSettings("local[1]"))
+@pytest.mark.parametrize(
+    ("module", "master", "text"),
+    [
+        (
+            "pyspark.sql.connect.session",
+            "sc://127.0.0.1",
+            r"needs pip install 'pyspark\[connect",
+        ),
+        ("pyspark", "local[1]", r"pip install 'rlmm\[spark\]'"),
+    ],
+    ids=["connect", "spark"],
+)
+def test_engine_when_packages_are_missing_names_them(
+    monkeypatch: pytest.MonkeyPatch, module: str, master: str, text: str
+) -> None:
+    """Packages that are missing for Spark, or for Spark Connect, are named in one line."""
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(EngineUnfit, match=text):
+        open_engine(ExecutionSettings(master))
 
 
 @pytest.mark.parametrize(

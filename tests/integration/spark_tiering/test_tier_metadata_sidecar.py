@@ -137,9 +137,7 @@ async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back
     [({"role": "reader"}, NotPermitted), ({"options": {"is_observer": True}}, NotWritable)],
     ids=["reader", "observer"],
 )
-async def test_sidecar_for_reading_gives_images_and_no_events(
-    service: dict[str, Any], error: type[Exception]
-) -> None:
+async def test_sidecar_for_reading_only(service: dict[str, Any], error: type[Exception]) -> None:
     """A reader's role, or a service that only observes, gives images and stores no event."""
     world = World(COUNT)
     segment = on(world, 0)

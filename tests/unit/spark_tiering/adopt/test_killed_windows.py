@@ -44,9 +44,7 @@ def check_taken_up(found: AdoptedWorld, outcome: TopicOutcome) -> None:
 
 @pytest.mark.parametrize("way", ["resume", "abort"])
 @pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS)
-def test_driver_when_killed_then_its_window_is_closed(
-    dies_at: int, way: str, *, is_troubled: bool
-) -> None:
+def test_window_of_a_killed_driver_closes(dies_at: int, way: str, *, is_troubled: bool) -> None:
     """After a kill at any step a resume copies the rest; an abort keeps what was finished."""
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.adopt.journal import AdoptionStep
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.adopt.settings import COPY_DISABLE
-from tests.support.tier.adopted_topics import BEFORE, ONE, died, standing_and_reason, world
+from tests.support.tier.adopted_topics import BEFORE, ONE, TWO, died, standing_and_reason, world
 from tests.support.tier.copy_plans import cut, source
 
 CS, CF, DS, DF = SegmentState
@@ -68,11 +70,27 @@ def test_segment_copied_by_the_broker_is_read_again(times: int, standing: TopicS
     found.check_closed(BEFORE)
 
 
-def test_brokers_when_one_is_too_old_then_refused() -> None:
-    """A broker too old to answer the offset query -5 is refused."""
-    outcome = (found := world(too_old="broker 3: no ListOffsets 9")).adopt()
-    assert standing_and_reason(outcome)[1] is AdoptionRefusal.BROKER_TOO_OLD
-    assert not found.journals
+@pytest.mark.parametrize(
+    ("changed", "copies", "reason"),
+    [
+        ({}, [(ONE, 20, 30, CF)], AdoptionRefusal.LONE_COPY),
+        ({}, [(ONE, 20, 30, CS)], AdoptionRefusal.LONE_COPY),
+        ({}, [(ONE, 20, 30, DS)], AdoptionRefusal.LONE_COPY),
+        ({}, [(ONE, 0, 10, CF), (ONE, 20, 30, CF)], AdoptionRefusal.TIER_HAS_HOLE),
+        ({"without_source": {TWO}}, [(TWO, 5, 100)], AdoptionRefusal.SOURCE_LACKS_PARTITION),
+        ({"too_old": "broker 3: no ListOffsets 9"}, [], AdoptionRefusal.BROKER_TOO_OLD),
+    ],
+    ids=["lone", "lone-begun", "lone-deleting", "hole", "source-lacks-it", "old-broker"],
+)
+def test_tier_when_it_is_unfit_then_refused_before_anything(
+    changed: dict[str, Any], copies: list[Any], reason: AdoptionRefusal
+) -> None:
+    """A tier or broker by which records would be lost refuses the topic, with nothing changed."""
+    found = world(**changed)
+    for copy in copies:
+        found.broker_copy(*copy)
+    assert standing_and_reason(found.adopt()) == (TopicStatus.REFUSED, reason)
+    assert (found.events, found.journals, found.explicit) == ([], [], BEFORE)
 
 
 def test_window_when_open_then_a_new_adoption_is_refused() -> None:

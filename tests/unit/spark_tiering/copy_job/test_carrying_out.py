@@ -149,25 +149,27 @@ def test_f106_start_when_the_metadata_takes_nothing_then_no_object_is_written() 
     assert not {one.uuid for one in of_orders} & set(found.objects)
 
 
-def test_start_when_nobody_knows_whether_it_is_stored_then_stays_open() -> None:
-    """A start of unknown outcome counts as stored, and its copy stays open for the next job."""
+@pytest.mark.parametrize(
+    ("start", "state", "expected"),
+    [
+        (0, CS, ["left-open", "not-begun", "not-begun", "not-begun"]),
+        (10, CF, ["finished", "left-open"]),
+    ],
+    ids=["start", "finish"],
+)
+def test_event_when_its_outcome_is_unknown_then_stays_open_for_the_next_job(
+    start: int, state: SegmentState, expected: list[str]
+) -> None:
+    """An event of unknown outcome counts as stored: its copy is left to the next job."""
     found = world()
-    found.failures[0, CS] = PublishFailure.UNKNOWN
-    assert fates(found.carry_out()) == ["left-open", "not-begun", "not-begun", "not-begun"]
+    found.failures[start, state] = PublishFailure.UNKNOWN
+    assert fates(found.carry_out())[: len(expected)] == expected
+    assert state in found.state_of(start)
     found.failures.clear()
-    assert fates(found.carry_out()) == ["finished"] * 4
-
-
-def test_finish_when_its_outcome_is_unknown_then_stays_open_for_the_next_job() -> None:
-    """A finish of unknown outcome stays open, and the next plan reads the state of that copy."""
-    found = world()
-    found.failures[10, CF] = PublishFailure.UNKNOWN
-    carried = found.carry_out()
-    assert fates(carried)[:2] == ["finished", "left-open"]
-    assert found.state_of(10) == [CF]
-    found.failures.clear()
-    assert 10 not in [one.start_offset for one in found.carry_out().receipts()]
+    again = [one.start_offset for one in found.carry_out().receipts() if one.partition == ORDERS]
+    assert (start in again) is (state is CS)
     found.check()
+    assert found.finished_starts() == [0, 0, 10, 20, 30, 100, 200]
 
 
 def test_f120_copy_when_somebody_deletes_it_meanwhile_then_vanished_and_its_objects_go() -> None:

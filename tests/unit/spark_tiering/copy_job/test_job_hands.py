@@ -140,23 +140,17 @@ def test_task_of_a_partition_that_the_source_lost_when_made_then_has_no_files() 
     ],
     ids=["held", "lost", "unknown"],
 )
-def test_topic_is_ours_only_by_the_store(answer: bool | StoreUnavailable, why: str) -> None:
-    """A job publishes nothing on a topic unless the store confirms its claim."""
-    claims = HeldClaims(answer)
-    hands, _ = hands_of(job_parts(), claims)
-    assert hands.why_not_ours(ORDERS) == why
-    assert claims.asked == [(JobTopic("orders", ORDERS.topic_id), CLAIM_AGE_MS)]
-
-
-def test_topic_of_copies_for_brokers_when_asked_for_then_each_time_anew() -> None:
-    """Claims of topics for brokers are checked in the store each time."""
-    claims = HeldClaims(True)
-    at = job_parts()
+@pytest.mark.parametrize("mode", CopyMode)
+def test_topic_is_ours_only_by_the_store(
+    answer: bool | StoreUnavailable, why: str, mode: CopyMode
+) -> None:
+    """A job publishes only where the store confirms its claim, anew each time for brokers."""
+    claims, at = HeldClaims(answer), job_parts()
     _, plan = hands_of(at)
-    adopting = replace(plan, rules=replace(plan.rules, mode=CopyMode.ADOPT))
-    hands, _ = hands_of(at, claims, adopting)
-    hands.why_not_ours(ORDERS)
-    assert claims.asked[0][1] == 0
+    hands, _ = hands_of(at, claims, replace(plan, rules=replace(plan.rules, mode=mode)))
+    assert hands.why_not_ours(ORDERS) == why
+    age_ms = 0 if mode is CopyMode.ADOPT else CLAIM_AGE_MS
+    assert claims.asked == [(JobTopic("orders", ORDERS.topic_id), age_ms)]
 
 
 def test_results_when_they_come_back_then_each_is_told_by_its_segment() -> None:

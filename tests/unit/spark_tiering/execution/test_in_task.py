@@ -21,9 +21,7 @@ def freezes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_worker_when_units_have_imported_something_then_sets_it_apart_from_the_collector(
-    freezes: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_imported_modules_are_frozen(freezes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker freezes imported modules once after each change."""
     errand = TaskContext(1, pickle.dumps(abs))
     for _ in range(3):

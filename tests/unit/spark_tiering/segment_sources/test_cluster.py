@@ -129,14 +129,6 @@ def test_facts_when_a_leader_is_too_old_to_tell_of_the_tier_then_that_is_unknown
         assert cluster.why_too_old() == ""
 
 
-def test_facts_when_settings_may_not_be_read_then_nothing_is_told() -> None:
-    """Without the right to read settings the facts of a topic are an error."""
-    kafka = a_cluster()
-    kafka.topics["tiered"].code_of_settings = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    with opened(kafka) as cluster, pytest.raises(LogNotPermitted, match="DESCRIBE_CONFIGS"):
-        cluster.partition_facts(lambda _: True)
-
-
 def test_facts_when_a_topic_may_not_be_described_then_says_so() -> None:
     """A topic that the user may not describe is an error, not an empty topic."""
     kafka = a_cluster()

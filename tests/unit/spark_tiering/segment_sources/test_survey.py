@@ -100,38 +100,28 @@ def test_partition_when_it_is_surveyed_then_has_segments_history_and_facts() -> 
     assert set(files.bytes_read) == {"leader-epoch-checkpoint"}  # no segment is read for that
 
 
-def test_partition_when_offline_then_its_files_tell_what_is_stable() -> None:
-    """Offline, the stable end follows from the newest snapshot and the markers behind it."""
-    (one,), _ = surveyed(found())
-    assert one.source.last_stable_offset == 257
-    assert (one.source.is_tiered, one.source.log_start, one.source.retention_ms) == (
-        False,
-        None,
-        None,
-    )
+NO_FACTS = ClusterPartition(False, None, None, None, None, None)
+BARE = example_partition().without(".snapshot", "0000.log")
 
 
-def test_partition_when_offline_then_nothing_is_stable_that_may_not_be_replicated() -> None:
-    """Offline, the stable end is at most the broker's recorded high watermark."""
-    (one,), _ = surveyed(found(high_watermark=130))
-    assert one.source.last_stable_offset == 130
-
-
-def test_partition_when_nothing_tells_what_is_stable_then_it_is_unknown() -> None:
-    """Offline, the stable end is unknown without a snapshot or the start of the log."""
-    files = example_partition().without(".snapshot", "0000.log")
-    (one,), _ = surveyed(found(files))
-    assert one.source.last_stable_offset is None
-
-
-def test_partition_when_the_cluster_does_not_tell_then_files_are_not_asked_instead() -> None:
-    """A partition without a leader has no last stable offset, whatever the replica's files hold."""
-    facts = ClusterPartition(
-        is_tiered=False, log_start=None, last_stable_offset=None, high_watermark=None,
-        retention_ms=None, leader=None,
-    )  # fmt: skip
-    (one,), _ = surveyed(found(), facts={ORDERS: facts})
-    assert one.source.last_stable_offset is None
+@pytest.mark.parametrize(
+    ("replica", "facts", "expected"),
+    [
+        (found(), None, 257),
+        (found(high_watermark=130), None, 130),
+        (found(BARE), None, None),
+        (found(), {ORDERS: NO_FACTS}, None),
+    ],
+    ids=["files", "replicated", "files do not tell", "cluster does not tell"],
+)
+def test_last_stable_offset_is_the_clusters_or_else_of_the_files(
+    replica: FoundPartition, facts: dict[Any, Any] | None, expected: int | None
+) -> None:
+    """Offline the files tell what is stable, up to the high watermark; else the cluster alone."""
+    (one,), _ = surveyed(replica, facts=facts)
+    assert one.source.last_stable_offset == expected
+    source = one.source
+    assert (source.is_tiered, source.log_start, source.retention_ms) == (False, None, None)
 
 
 def test_topic_when_it_is_not_wanted_then_is_not_looked_at() -> None:
