@@ -1,7 +1,6 @@
 """
-A plan that ends the open copies of jobs in a topic, so that its window can be closed. Pure. Open
-copies of brokers stay: only retention ends them. Whole objects of segments that the source has lost
-stay, for an operator to look at or to resume.
+A plan that ends the open copies of jobs, so that a window can be closed. Pure. Brokers' open copies
+stay for retention, whole objects of segments that the source has lost for an operator.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """
 The journal of a topic's window: its step, and the topic's settings before it. Pure. An entry is
-written before the change that it describes, so its step may have been done: the next job repeats
-it.
+written before its change, so a step may have been done: the next job repeats it.
 """
 
 from __future__ import annotations

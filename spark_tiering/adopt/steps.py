@@ -32,8 +32,7 @@ ENDINGS_MAX: Final = 5
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
     quiet_ms: int = 3_000
-    """How long metadata has to be left alone; the upload time of one segment where a storage
-    plugin ignores that it is interrupted."""
+    """How long metadata must rest: one segment's upload where a plugin ignores interruptions."""
     quiet_max_ms: int = 600_000
     """How long that is waited for."""
     taken_up_ms: int = 60_000

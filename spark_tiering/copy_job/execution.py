@@ -1,8 +1,6 @@
 """
-Execution of a plan: open copies ended, then waves of copies started, copied and finished. A copy is
-finished as soon as nothing below it is unfinished, so that a driver that dies leaves little open;
-before each event the job checks that it holds the topic and that the copy is still as started
-(F120).
+Execution of a plan: open copies ended, then waves of copies started, copied and finished as early
+as possible. Before each event the job checks its claim, and that the copy is as started (F120).
 """
 
 from __future__ import annotations

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("spark_tiering.run.job_hands")
 
 CLAIM_AGE_MS: Final = 5_000
-"""How old the answer may be that a topic is still ours, where no other job writes: a request to
-the store for each event would cost more than the event."""
+"""How old a claim's confirmation may be without brokers: a request an event would cost too much."""
 
 
 class NoFiles:

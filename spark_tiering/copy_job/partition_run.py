@@ -68,14 +68,8 @@ class PartitionRun:
 
     def not_started(self, copy: PlannedCopy, why: str, detail: str) -> None:
         """The first event of a copy is surely not in the log."""
-        state = self._by_uuid[copy.uuid]
-        state.is_started, state.fate, state.why, state.detail = (
-            False,
-            CopyFate.NOT_BEGUN,
-            why,
-            detail,
-        )
-        self.stop(why)
+        self._by_uuid[copy.uuid].is_started = False
+        self._settle(copy.uuid, CopyFate.NOT_BEGUN, why, detail)
 
     def came_back(self, uuid: Uuid, result: CopyResult) -> None:
         state = self._by_uuid[uuid]
@@ -88,9 +82,7 @@ class PartitionRun:
 
     def lost(self, uuid: Uuid, detail: str) -> None:
         """A worker did not come back: how far its copy went is not known."""
-        state = self._by_uuid[uuid]
-        state.fate, state.why, state.detail = CopyFate.LEFT_OPEN, "worker-lost", detail
-        self.stop("worker-lost")
+        self._settle(uuid, CopyFate.LEFT_OPEN, "worker-lost", detail)
 
     def lost_unless_back(self, uuid: Uuid, detail: str) -> None:
         state = self._by_uuid[uuid]
@@ -116,10 +108,10 @@ class PartitionRun:
             self._finished += 1
 
     def left_open(self, copy: PlannedCopy, why: str, detail: str) -> None:
-        self._settle(copy, CopyFate.LEFT_OPEN, why, detail)
+        self._settle(copy.uuid, CopyFate.LEFT_OPEN, why, detail)
 
     def vanished(self, copy: PlannedCopy, detail: str) -> None:
-        self._settle(copy, CopyFate.VANISHED, "deleted-meanwhile", detail)
+        self._settle(copy.uuid, CopyFate.VANISHED, "deleted-meanwhile", detail)
 
     def failed(self, copy: PlannedCopy, why: str, detail: str) -> None:
         state = self._by_uuid[copy.uuid]
@@ -130,8 +122,8 @@ class PartitionRun:
         """Begin nothing more; the first reason counts."""
         self.why_stopped = self.why_stopped or why
 
-    def _settle(self, copy: PlannedCopy, fate: CopyFate, why: str, detail: str) -> None:
-        state = self._by_uuid[copy.uuid]
+    def _settle(self, uuid: Uuid, fate: CopyFate, why: str, detail: str) -> None:
+        state = self._by_uuid[uuid]
         state.fate, state.why, state.detail = fate, why, detail
         self.stop(why)
 

@@ -1,7 +1,4 @@
-"""
-Publishing of the events of copies, and every way in which it can fail, as values. A copy whose
-event has an unknown outcome is left open for the next job.
-"""
+"""Publishing of events of copies; a copy whose event has an unknown outcome stays open."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-Jobs as RDDs: one partition for each unit, whose outcome is reported while the job still runs. An
-accumulator brings an outcome early; the job's own result is authoritative.
-"""
+"""Jobs as RDDs, a partition for each unit: accumulators bring outcomes early, results count."""
 
 from __future__ import annotations
 

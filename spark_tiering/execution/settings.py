@@ -23,8 +23,7 @@ GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 PORT_MAX = 65_535
 
 TRIES = 4
-"""How often Spark runs a task before its job fails: its own default everywhere but on one machine,
-where it would be once."""
+"""How often Spark runs a task before its job fails: its own default, but for one machine."""
 
 _LOCAL = re.compile(r"local(?:\[(?P<slots>\d+|\*)\])?")
 _MASTER = re.compile(r"(?P<host>[^:/,\[\]]+|\[[^\]]+\]):(?P<port>\d{1,5})")
@@ -36,13 +35,11 @@ class ExecutionSettings:
     """None: in this process. Else Spark's word, `local[4]`, `spark://host:7077`, `yarn`,
     `k8s://...`; `sc://host` for Spark Connect; `SUBMITTED` under spark-submit."""
     slots: int = 1
-    """How many units run at a time in this process. More than one are threads: for functions that
-    share nothing."""
+    """How many units run at a time here; several are threads, for functions that share nothing."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Further settings of Spark's; they stand above ours, and below those of spark-submit."""
     log_file: str = ""
-    """Where everything goes that Spark and its workers print; empty: nowhere. Not for sessions that
-    somebody else has started."""
+    """Where our own Spark and its workers print to; empty: nowhere."""
     cache_folder: str = ""
     """For what is made once; empty: `rlmm` in the user's own cache."""
 

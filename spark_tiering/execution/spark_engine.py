@@ -69,8 +69,7 @@ LOOK_S: Final = 0.5
 GIVE_UP_S: Final = 60.0
 """How long the engine waits for cancelled jobs to end."""
 NOTICE_S: Final = 2.5
-"""How late a Python worker is looked at whose task was to end: Spark does every 2 s, and only then
-does its `spark.python.task.killTimeout` begin."""
+"""How late Spark looks at a cancelled task; only then `spark.python.task.killTimeout` begins."""
 
 
 class SparkJobs(Protocol):

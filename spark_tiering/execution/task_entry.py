@@ -1,7 +1,6 @@
 """
-The entry of a task, which executors import: one unit, and how it travels there and back. An
-exception of a unit becomes a value. Only a worker that can run no unit raises, so that Spark tries
-another.
+The entry of a task, which executors import: a unit's exception travels back as a value. Only a
+worker that can run no unit raises, so that Spark tries another.
 """
 
 from __future__ import annotations

@@ -40,10 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READINGS = 2
-"""
-A log is read twice, to be inspected and to be sent, and counts half each time: so what is copied
-keeps to the pace, and neither the source nor the store is met by a burst.
-"""
+"""A log is read twice and counts half each time, so that no burst meets source or store."""
 
 
 class UnitEnd(Exception):

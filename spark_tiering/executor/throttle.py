@@ -1,7 +1,4 @@
-"""
-The throttle of a job: so many bytes and requests a second, in equal shares to its slots. A slot is
-a thread. Its usage is remembered by job, since Spark reuses workers.
-"""
+"""The throttle of a job: bytes and requests a second, in equal shares to its slots (threads)."""
 
 from __future__ import annotations
 

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("spark_tiering.jobs.heart")
 
 TTL_MS: Final = 60_000
-"""How long a beat holds. Two of three may be lost; the topics of a driver that was killed are free
-`SKEW_MS` later."""
+"""How long a beat holds, though two of three are lost; `SKEW_MS` later topics are free."""
 BEATS_IN_TTL: Final = 3
 STOP_S: Final = 15.0
 """How long a beat that is under way is waited for at the end."""

@@ -1,7 +1,4 @@
-"""
-The store of jobs: names of objects, and objects written once. Invariant: no object is overwritten;
-a writer whose write succeeded may rely on its own object.
-"""
+"""The store of jobs: names of objects, and objects that are written once, never overwritten."""
 
 from __future__ import annotations
 

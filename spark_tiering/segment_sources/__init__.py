@@ -9,7 +9,6 @@ only the cluster has.
     sidecar          folders that a broker host's sidecar serves
     opening          from settings to their source
     survey           from a source and the cluster's facts to the inputs of a plan
-    client_settings  settings of a Kafka client
     cluster          the cluster, by blocking calls: facts, offsets, settings of topics
 
 Invariants:

@@ -6,10 +6,13 @@ too low, never too high: log start, last stable offset, high watermark.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.closing import ClosedByWith
 from rlmm.base.loop_thread import LoopThread
+from rlmm.config import client_settings as config
 from rlmm.errors import ConfigError, Stopped, UnsupportedVersion
 from rlmm.kafka_client.admin.user_topics import UserTopics
 from rlmm.kafka_client.code_errors import error_for
@@ -27,13 +30,11 @@ from rlmm.kafka_messages.configs import AlterTopicRequest
 from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
 from rlmm.kafka_messages.offsets import LATEST_TIERED, EpochEndsRequest, ListOffsetsRequest
 from rlmm.metadata.ids import TopicIdPartition
-from spark_tiering.segment_sources.client_settings import client_settings
 from spark_tiering.segment_sources.protocol import is_user_topic
 from spark_tiering.segment_sources.survey import ClusterPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable, Collection, Sequence
 
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.kafka_messages.cluster import TopicMetadata
@@ -59,6 +60,9 @@ _IMPOSSIBLE = frozenset(
 
 _OF_LOG = (LOG_START, LAST_STABLE, HIGH_WATERMARK)
 _OF_TIER = (LOCAL_START, TIER_END)
+
+_NODE_ID = "tiering"
+"""Stands in our client ids, so that an operator sees whose connections these are."""
 
 
 class TopicSettingInForce(NamedTuple):
@@ -256,3 +260,27 @@ def _value(settings: Mapping[str, TopicSettingInForce], name: str) -> str | None
 
 def _retention_ms(value: str | None) -> int | None:
     return None if value is None or value == _FOR_EVER else int(value)
+
+
+def client_settings(
+    bootstrap_servers: str | Sequence[str],
+    command_config: Mapping[str, str] | str | Path | None,
+    timeout_s: float,
+) -> KafkaSettings:
+    """
+    Return the settings of a client of the cluster behind *bootstrap_servers*, `host:port` each.
+    *command_config* is the path of a `client.properties`, or properties. Raises `ConfigError` for a
+    property that can neither be taken over nor left out. One without an equivalent is logged where
+    a file has it, and refused where the caller passes it.
+    """
+    if not isinstance(bootstrap_servers, str):
+        bootstrap_servers = ",".join(bootstrap_servers)
+    file: Path | None = None
+    properties: list[str] = []
+    if isinstance(command_config, Mapping):
+        properties = [f"{key}={value}" for key, value in command_config.items()]
+    elif command_config is not None:
+        file = Path(command_config)
+    return config.client_settings(
+        bootstrap_servers, file, properties, timeout_s=timeout_s, node_id=_NODE_ID
+    )

@@ -1,7 +1,4 @@
-"""
-The protocol of segment sources: partitions by identity, with their files. No I/O here. Only the
-driver asks a source; the files of a partition are picklable and go to executors.
-"""
+"""The protocol of segment sources, for the driver; their files are picklable. No I/O here."""
 
 from __future__ import annotations
 

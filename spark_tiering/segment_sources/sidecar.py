@@ -1,7 +1,6 @@
 """
-Sidecars of broker hosts as a source: each serves its sealed segments, to be read only. Executors
-need neither the brokers' disks nor the brokers. Invariant: a read returns the requested bytes in
-full, or as many as the file has.
+Sidecars of broker hosts as a source: each serves its sealed segments, to be read only. A read
+returns the requested bytes in full, or as many as the file has.
 """
 
 from __future__ import annotations

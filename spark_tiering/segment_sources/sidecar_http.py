@@ -1,7 +1,6 @@
 """
-Requests to a sidecar by HTTP, for driver and executors; each may be repeated. A connection is kept
-for each thread and process. Secrets stand in files, are read when needed and never kept. Invariant:
-an answer is whole, or there is none.
+Requests to a sidecar by HTTP, each of which may be repeated: an answer is whole, or none. Secrets
+stand in files, are read when needed and never kept.
 """
 
 from __future__ import annotations

@@ -80,8 +80,7 @@ class ClusterPartition:
     local_start: int | None = None
     """The first offset on the leader's own disk; asked of tiered topics only."""
     latest_tiered: int | None = None
-    """The highest offset that the leader knows the tier to have, -1 where it knows of none; asked
-    of tiered topics only."""
+    """The highest offset that the leader of a tiered topic knows to be tiered, -1 for none."""
     is_compacted: bool = False
     """Whether `cleanup.policy` has compact."""
     index_interval_bytes: int | None = None

@@ -1,7 +1,4 @@
-"""
-Leader epochs of a segment: from the check point or the batches, and the cut to carry. Pure. An
-epoch is never guessed; one that wrote nothing stands in check points only.
-"""
+"""Leader epochs of a segment, never guessed: from check point or batches, and their cut. Pure."""
 
 from __future__ import annotations
 
@@ -19,8 +16,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT_BYTES_MAX = 4 * 1024 * 1024
 EPOCHS_MAX = 100_000
-"""Most epochs that a log may add: a partition that changes its leader every minute has them in 70
-days."""
+"""Most epochs that a log may add: those of 70 days with a new leader each minute."""
 
 Epochs = tuple[tuple[int, int], ...]
 """(leader epoch, its first offset), both rising."""

@@ -1,7 +1,4 @@
-"""
-The batches of a log file, every CRC checked, in bounded memory. No I/O of its own. Of a batch
-larger than a piece only the header and the running CRC are held.
-"""
+"""The batches of a log file, every CRC checked, in bounded memory. No I/O of its own."""
 
 from __future__ import annotations
 

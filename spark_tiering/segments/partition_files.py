@@ -1,7 +1,4 @@
-"""
-The protocol of a partition's files, and streams of them. No I/O here. A source keeps nothing open
-between calls and can be sent to other processes.
-"""
+"""The protocol of a partition's files, with nothing open, and streams of them. No I/O here."""
 
 from __future__ import annotations
 
@@ -13,10 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PIECE_BYTES = 512 * 1024
-"""
-Read at once from a disk: as much as caches of processors hold while it is hashed, walked and sent.
-Eight times as much costs a quarter more time for the memory that is taken and given back.
-"""
+"""Read at once from a disk: what processor caches hold; eight times as much is slower."""
 REMOTE_PIECE_BYTES = 4 * 1024 * 1024
 """Read at once from another machine: few requests, and little memory."""
 

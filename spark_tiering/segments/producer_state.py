@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from spark_tiering.segments.log_walk import LogBatch, TransactionMarker
 
 PRODUCERS_MAX = 100_000
-"""Most producers of one partition that are held: 40 MB, up to three times while files are compared.
-Brokers forget idle ones after a day."""
+"""Most producers of a partition that are held, in 40 MB; brokers forget idle ones after a day."""
 NO_TRANSACTION = -1
 
 _HEAD = struct.Struct(">hIi")

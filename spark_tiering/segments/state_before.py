@@ -1,7 +1,6 @@
 """
-The state before a segment, and the last stable offset, from files alone. No I/O of its own. Both
-read the logs from the newest sound producer snapshot on, as a broker does. A missing snapshot is
-empty only at the true start of the log.
+The state before a segment, and the last stable offset, from files alone. No I/O of its own. Logs
+are read from the newest sound producer snapshot on, as by a broker.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-A local folder as a store: the embedded default, with the contract of a bucket. An object gets its
-name by a hard link, which fails where it is taken: an object is whole or absent, and one of two
-writers wins. File and folder are synced before a write is done. Where `x` is an object, `x/y` can
-be none.
+A local folder as a store: the embedded default, with the contract of a bucket. A hard link names an
+object, so it is whole or absent and one of two writers wins. Where `x` is an object, `x/y` can be
+none.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""
-A content as the body of one request, held to its length and sum. The last bytes are withheld unless
-both are right, so that the request is cut off.
-"""
+"""A content as the body of one request, cut off before its end where length or sum is wrong."""
 
 from __future__ import annotations
 

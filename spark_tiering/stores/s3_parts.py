@@ -1,7 +1,4 @@
-"""
-Objects written in parts: one part in memory, and the condition where the object is completed. A
-write that fails ends its upload; an upload of a killed process stays open until it is swept.
-"""
+"""Objects written in parts, one in memory; a write that fails ends its upload, if it can."""
 
 from __future__ import annotations
 

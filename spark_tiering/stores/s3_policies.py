@@ -1,7 +1,4 @@
-"""
-Policies of retries, by the class of the fault; the final fault is the last attempt's own. Pauses
-are random below a limit that doubles, so that workers do not come back at once.
-"""
+"""Policies of retries, by the class of the fault; pauses are random below a growing limit."""
 
 from __future__ import annotations
 

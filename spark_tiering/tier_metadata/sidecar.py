@@ -1,7 +1,4 @@
-"""
-The metadata by a service, through the client of `broker_adapter`. Invariant: a job that comes as a
-broker is assigned a partition before anything is asked about it.
-"""
+"""The metadata by a service; a job that comes as a broker is first assigned its partitions."""
 
 from __future__ import annotations
 

@@ -40,6 +40,7 @@ from tests.support.tier.adopted_broker import (
     producing,
     values_of,
 )
+from tests.support.tier.adopted_topics import standing_and_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -237,6 +238,44 @@ async def test_pattern_adopts_tiered_topics_only(slow_kafka: TieredKafka, adopte
         ("many-one", "adopted", ""),
         ("many-two", "refused", "topic-busy"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("case", "states", "reason"),
+    [
+        ("lone", [STARTED], AdoptionRefusal.LONE_COPY),
+        ("alone", [STARTED, FINISHED], AdoptionRefusal.LONE_COPY),
+        ("hole", [STARTED, FINISHED], AdoptionRefusal.TIER_HAS_HOLE),
+    ],
+)
+async def test_tier_with_a_gap_is_refused(
+    slow_kafka: TieredKafka,
+    adopter: Adopter,
+    case: str,
+    states: list[SegmentState],
+    reason: AdoptionRefusal,
+) -> None:
+    """A gap that would let brokers delete records is refused before anything changes."""
+    await slow_kafka.create_topic(case, settings=ADOPTED_TOPIC)
+    if case == "hole":
+        await produce(slow_kafka.login, case, [b"x" * 500] * 30)
+        await slow_kafka.wait_until_tiered(case, 1)
+
+    def spoil(metadata: TierMetadata, partition: TopicIdPartition) -> None:
+        segment_id = SegmentId(partition, Uuid.of(1, 2))
+        lone = SegmentMetadata(
+            segment_id, 2_800, 2_827, 77, 1_000, 1_000, ((0, 2_800),), 1_000, txn_index_empty=True
+        )
+        for state in states:
+            later = SegmentUpdate(segment_id, 77, 2_000, None, state)
+            metadata.publish(lone if state is STARTED else later, 20)
+
+    await adopter.metadata(spoil, case)
+    before = await adopter.explicit(case)
+    refused = standing_and_reason(await adopter.adopt(case))
+    assert refused == (TopicStatus.REFUSED, reason)
+    assert await adopter.explicit(case) == before
+    assert not (adopter.store / "tier/rlmm-jobs/adopt").exists()
 
 
 async def test_job_when_it_would_copy_beside_the_broker_then_refused(

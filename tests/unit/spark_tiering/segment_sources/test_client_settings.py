@@ -6,7 +6,7 @@ import pytest
 
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.settings import SaslMechanism, SecurityProtocol
-from spark_tiering.segment_sources.client_settings import client_settings
+from spark_tiering.segment_sources.cluster import client_settings
 
 PASSWORD = "a=b, c#d"
 LOGIN = {
