@@ -89,19 +89,6 @@ def manifests(stub: ObjectStub) -> list[str]:
     return [key for key in stub.objects if key.endswith(ObjectKind.MANIFEST)]
 
 
-@OPTIONS
-@NTH
-def test_f126_copy_when_an_answer_comes_too_late_then_its_object_is_found(
-    stub: ObjectStub, hasty: S3Store, bucket: Bucket, options: CopyOptions, nth: int
-) -> None:
-    """A timed-out write that succeeded is found, neither lost nor repeated."""
-    fail(stub, "PutObject", nth, Trouble.ANSWER_LATE)
-    task = example_task(bucket, options)
-    assert run(task, hasty).outcome is UnitOutcome.COPIED
-    assert stub.operations().count("PutObject") == 3
-    assert_equals_source(task, hasty, EXAMPLE)
-
-
 @pytest.mark.parametrize(
     ("options", "nth"),
     [(PLAIN, 0), (ZSTD, 0), (PLAIN, 1), (PLAIN, 2)],

@@ -155,24 +155,29 @@ def test_report_is_given_though_not_stored(place: TierPlace, stub: ObjectStub) -
     place.check_clean()
 
 
-def test_job_when_there_is_no_such_bucket_then_publishes_nothing(place: TierPlace) -> None:
-    """A bucket that is not there is named before the first event."""
-    assert isinstance(place.store_settings, S3Settings)
-    absent = replace(place.store_settings, bucket="nobody-made-this")
-    with pytest.raises(StoreAbsent, match="nobody-made-this"):
-        place.run(store=absent)
-    assert not place.segments()
-
-
-def test_f127_job_when_no_credentials_are_found_then_publishes_nothing(
-    place: TierPlace, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("bucket", "has_credentials", "error", "text"),
+    [
+        ("nobody-made-this", True, StoreAbsent, "nobody-made-this"),
+        ("", False, CredentialsAbsent, "looked for in: env, "),
+    ],
+    ids=["no-bucket", "no-credentials"],
+)
+def test_f127_job_when_its_bucket_cannot_be_used_then_publishes_nothing(
+    place: TierPlace,
+    monkeypatch: pytest.MonkeyPatch,
+    bucket: str,
+    has_credentials: bool,
+    error: type[Exception],
+    text: str,
 ) -> None:
-    """The error says where credentials were looked for, and the job sends no request."""
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with pytest.raises(CredentialsAbsent, match="looked for in: env, "):
-        place.run()
-    assert not stub.asked
+    """A missing bucket, or credentials that are nowhere, are named before the first event."""
+    assert isinstance(place.store_settings, S3Settings)
+    if not has_credentials:
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+        monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with pytest.raises(error, match=text):
+        place.run(store=replace(place.store_settings, bucket=bucket or place.store_settings.bucket))
     assert not place.segments()
 
 

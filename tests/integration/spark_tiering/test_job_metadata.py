@@ -10,7 +10,6 @@ import pytest
 from rlmm.errors import LogUnavailable, NotAssigned, NotReady, SidecarUnavailable
 from rlmm.log.memory.partition import AppendOutcome
 from rlmm.metadata.assignment import Assignment
-from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_job.request import WaitLimits
 from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.executor.tasks import CopyTask
 
-CF = SegmentState.COPY_SEGMENT_FINISHED
 HURRIED = WaitLimits(publish_s=3.0, ready_s=4.0, unit_s=60.0)
 """What is not there is not waited for very long; what is there has time enough to be heard."""
 
