@@ -9,6 +9,7 @@ from spark_tiering.execution.settings import (
     ExecutionSettings,
     is_submitted,
     retrying,
+    seconds_of,
     standalone_masters,
 )
 
@@ -58,3 +59,20 @@ def test_master_when_read_then_says_where_spark_runs(
     assert (settings.is_on_this_machine, settings.is_connect) == (is_here, is_connect)
     if master is not None:
         assert (retrying(master), standalone_masters(master)) == (repeating, places)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2s", 2.0),
+        ("1500ms", 1.5),
+        ("250", 0.25),
+        (" 3 MIN ", 180.0),
+        ("1h", 3_600.0),
+        ("2 weeks", 0.0),
+        ("soon", 0.0),
+    ],
+)
+def test_duration_when_it_is_said_in_a_unit_then_is_in_seconds(text: str, seconds: float) -> None:
+    """Spark's durations are read in seconds, and a number without unit is milliseconds."""
+    assert seconds_of(text) == pytest.approx(seconds)
