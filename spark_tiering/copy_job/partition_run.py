@@ -68,7 +68,6 @@ class PartitionRun:
 
     def not_started(self, copy: PlannedCopy, why: str, detail: str) -> None:
         """The first event of a copy is surely not in the log."""
-        self._by_uuid[copy.uuid].is_started = False
         self._settle(copy.uuid, CopyFate.NOT_BEGUN, why, detail)
 
     def came_back(self, uuid: Uuid, result: CopyResult) -> None:
