@@ -11,8 +11,7 @@ import pytest
 from rlmm.metadata.ids import SegmentId
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.copy_plan.reasons import SegmentAction
-from spark_tiering.executor.object_check import examine, look
-from spark_tiering.executor.object_deletion import delete_objects
+from spark_tiering.executor.object_check import examine
 from spark_tiering.executor.tasks import CopyOptions, UnitOutcome
 from spark_tiering.executor.throttle import PaceLimits
 from spark_tiering.layout.object_names import ObjectKind, object_keys
@@ -29,7 +28,6 @@ from tests.support.tier.copy_tasks import (
     PLAIN,
     ZSTD,
     Time,
-    assert_equals_source,
     copy_task,
     digest_read_back,
     run,
@@ -85,39 +83,6 @@ def fail(stub: ObjectStub, operation: str, nth: int, *troubles: Trouble) -> None
     stub.befall(operation, *[Trouble.NOTHING] * nth, *troubles)
 
 
-def manifests(stub: ObjectStub) -> list[str]:
-    return [key for key in stub.objects if key.endswith(ObjectKind.MANIFEST)]
-
-
-@pytest.mark.parametrize(
-    ("options", "nth"),
-    [(PLAIN, 0), (ZSTD, 0), (PLAIN, 1), (PLAIN, 2)],
-    ids=["log", "zstd", "indexes", "manifest"],
-)
-def test_f126_copy_when_nobody_can_say_whether_it_was_written_is_unknown_and_can_be_resumed(
-    stub: ObjectStub,
-    hasty: S3Store,
-    store: S3Store,
-    bucket: Bucket,
-    options: CopyOptions,
-    nth: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A copy of unknown outcome writes no more; a resumption looks at the objects first."""
-    attempts = 2  # each of them takes a whole time-out
-    policy = POLICIES[S3FaultKind.TIMED_OUT]._replace(attempts_max=attempts)
-    monkeypatch.setitem(POLICIES, S3FaultKind.TIMED_OUT, policy)
-    fail(stub, "PutObject", nth, *[Trouble.NOT_DONE_LATE] * attempts)
-    task = example_task(bucket, options)
-    result = run(task, hasty)
-    assert result.outcome is UnitOutcome.UNKNOWN
-    assert result.outcome.is_retriable
-    assert not manifests(stub)
-    assert len(stub.objects) == nth
-    assert run(replace(task, action=SegmentAction.RESUME), store).outcome is UnitOutcome.COPIED
-    assert_equals_source(task, store, EXAMPLE)
-
-
 @OPTIONS
 def test_f102_f107_f121_f128_log_that_is_there_when_a_copy_is_resumed_then_is_not_sent(
     stub: ObjectStub, store: S3Store, bucket: Bucket, options: CopyOptions
@@ -133,36 +98,6 @@ def test_f102_f107_f121_f128_log_that_is_there_when_a_copy_is_resumed_then_is_no
     assert sent == [keys[ObjectKind.INDEXES], keys[ObjectKind.MANIFEST]]
 
 
-@NTH
-@pytest.mark.parametrize(
-    ("trouble", "outcome"),
-    [
-        (Trouble.THROTTLED, UnitOutcome.STORE_FAILED),
-        (Trouble.DENIED, UnitOutcome.STORE_FAILED),
-        (Trouble.DAMAGED, UnitOutcome.REFUSED),
-    ],
-)
-def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
-    stub: ObjectStub,
-    store: S3Store,
-    bucket: Bucket,
-    nth: int,
-    trouble: Trouble,
-    outcome: UnitOutcome,
-) -> None:
-    """The outcome says whether a repeat may help; no manifest exists, and deletion cleans up."""
-    fail(stub, "PutObject", nth, *[trouble] * 9)
-    task = example_task(bucket)
-    result = run(task, store)
-    assert result.outcome is outcome
-    assert result.outcome.is_retriable == (outcome is UnitOutcome.STORE_FAILED)
-    assert not manifests(stub)
-    expected = StoredObjects.PARTIAL if nth else StoredObjects.NONE
-    assert look(store, task.segment, task.prefix) is expected
-    assert delete_objects(store, task.segment.id, task.segment.start_offset, task.prefix).is_done
-    assert not stub.objects
-
-
 def test_copy_of_other_bytes_is_conflict(stub: ObjectStub, store: S3Store, bucket: Bucket) -> None:
     """The returned checksum shows an endpoint that checks nothing, before the manifest."""
     stub.ignores_sums = True
@@ -170,7 +105,7 @@ def test_copy_of_other_bytes_is_conflict(stub: ObjectStub, store: S3Store, bucke
     result = run(example_task(bucket), store)
     assert result.outcome is UnitOutcome.CONFLICT
     assert "were written" in result.detail
-    assert not manifests(stub)
+    assert not [key for key in stub.objects if key.endswith(ObjectKind.MANIFEST)]
 
 
 @pytest.mark.parametrize("action", [SegmentAction.COPY, SegmentAction.RESUME])
@@ -223,26 +158,6 @@ def test_copy_in_parts_when_requests_fail_then_is_whole(
     key = object_keys(task.segment.id, 0, task.prefix)[ObjectKind.LOG]
     assert stub.objects[key].content == source
     assert digest_read_back(task, store)
-
-
-def test_f122_failed_source_ends_upload(stub: ObjectStub, store: S3Store, bucket: Bucket) -> None:
-    """The writer ends its upload with the unit, for every kind of error."""
-
-    class Failing(_Rolled):
-        reads = 0
-
-        def read(self, name: str, start: int, size: int) -> bytes:
-            self.reads += start == 0 and size > 1
-            if self.reads == 2 and start >= 8 * MIB:
-                return b""
-            return super().read(name, start, size)
-
-    failing = Failing(MadeLog(LARGE_BYTES, 16_384))
-    result = run(large_task(bucket, failing), store)
-    assert result.outcome is UnitOutcome.SOURCE_CHANGED
-    assert "UploadPart" in stub.operations()
-    assert not stub.uploads
-    assert not stub.objects
 
 
 def test_f105_hanging_store_ends_the_unit(stub: ObjectStub, hasty: S3Store, bucket: Bucket) -> None:

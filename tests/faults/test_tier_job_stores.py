@@ -86,7 +86,7 @@ def test_f126_job_when_a_request_fails_once_then_all_is_copied_once(
     ],
     ids=["log-denied", "indexes-throttled", "manifest-too-late", "log-cut"],
 )
-def test_f102_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_finishes(
+def test_f102_f126_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_finishes(
     place: TierPlace,
     stub: ObjectStub,
     trouble: Trouble,

@@ -124,13 +124,14 @@ def test_probe_tells_traits_leaves_nothing(place: Place, store: ObjectStore, pre
 )
 def test_key_when_some_store_cannot_have_it_is_refused(store: ObjectStore, key: str) -> None:
     """The stores refuse keys that could lead out of their folder."""
-    for use in (lambda: store.put(key, content(1)), lambda: store.head(key)):
+    for use in (
+        lambda: store.put(key, content(1)),
+        lambda: store.head(key),
+        lambda: store.get(key, 0, 1),
+        lambda: store.delete(key),
+    ):
         with pytest.raises(InvalidArgument):
             use()
-    with pytest.raises(InvalidArgument):
-        store.get(key, 0, 1)
-    with pytest.raises(InvalidArgument):
-        store.delete(key)
 
 
 def test_store_when_its_place_is_gone_says_so(place: Place) -> None:
@@ -138,16 +139,15 @@ def test_store_when_its_place_is_gone_says_so(place: Place) -> None:
     with place.open_absent() as store:
         with pytest.raises(StoreAbsent, match=r"nobody-made-this|unmounted"):
             store.head("a/b")
-        with pytest.raises(StoreAbsent):
-            store.get("a/b", 0, 1)
-        with pytest.raises(StoreAbsent):
-            list(store.list("a/"))
-        with pytest.raises(StoreAbsent):
-            store.put("a/b", content(1))
-        with pytest.raises(StoreAbsent):
-            store.put("a/b", content(7_000_000))
-        with pytest.raises(StoreAbsent):
-            store.delete("a/b")
+        for use in (
+            lambda: store.get("a/b", 0, 1),
+            lambda: list(store.list("a/")),
+            lambda: store.put("a/b", content(1)),
+            lambda: store.put("a/b", content(7_000_000)),
+            lambda: store.delete("a/b"),
+        ):
+            with pytest.raises(StoreAbsent):
+                use()
 
 
 def test_store_when_sent_to_another_process_is_refused(store: ObjectStore) -> None:

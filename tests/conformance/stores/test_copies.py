@@ -49,15 +49,21 @@ def large_partition() -> MemoryFiles:
 
 
 @FORMS
-def test_f107_f121_copy_life_cycle(store: ObjectStore, prefix: str, options: CopyOptions) -> None:
+def test_f107_f121_f128_copy_life(store: ObjectStore, prefix: str, options: CopyOptions) -> None:
     """A copy reads back equal, is found, completed, resumed and deleted with the right outcome."""
     task = copy_task(EXAMPLE, SECOND, options=options, prefix=prefix)
     assert look(store, task.segment, prefix) is StoredObjects.NONE
-    assert run(task, store).outcome is UnitOutcome.COPIED
+    copied = run(task, store)
+    assert copied.outcome is UnitOutcome.COPIED
     assert look(store, task.segment, prefix) is StoredObjects.WHOLE
     assert_equals_source(task, store, EXAMPLE)
+    written = {one.key: one.modified_ms for one in store.list(prefix)}
     for action in SegmentAction:
-        assert run(replace(task, action=action), store).outcome is UnitOutcome.FOUND
+        again = run(replace(task, action=action), store)
+        assert again.outcome is UnitOutcome.FOUND
+        sizes = (again.log_bytes, again.stored_bytes, again.log_crc64nvme)
+        assert sizes == (copied.log_bytes, copied.stored_bytes, copied.log_crc64nvme)
+    assert {one.key: one.modified_ms for one in store.list(prefix)} == written
     keys = object_keys(task.segment.id, SECOND.base_offset, prefix)
     store.delete(keys[ObjectKind.MANIFEST])
     assert look(store, task.segment, prefix) is StoredObjects.PARTIAL

@@ -105,29 +105,6 @@ def test_segments_that_a_broker_wrote_when_copied_then_read_back(store: LocalSto
 
 
 @pytest.mark.parametrize(
-    "action", [SegmentAction.COPY, SegmentAction.RESUME, SegmentAction.COMPLETE]
-)
-@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
-def test_f107_f128_segment_when_it_is_there_already_then_is_found_and_not_written(
-    store: LocalStore, options: CopyOptions, action: SegmentAction
-) -> None:
-    """A second copy writes no object and reports the same sizes and checksums as the first."""
-    task = copy_task(EXAMPLE, options=options)
-    first = run(task, store)
-    written = {found.key: found.modified_ms for found in store.list()}
-    again = run(replace(task, action=action), store)
-    assert again.outcome is UnitOutcome.FOUND
-    assert {found.key: found.modified_ms for found in store.list()} == written
-    assert (again.log_bytes, again.stored_bytes, again.log_crc64nvme) == (
-        first.log_bytes,
-        first.stored_bytes,
-        first.log_crc64nvme,
-    )
-    assert again.attempt_id != first.attempt_id
-    assert again.unit_id == first.unit_id == task.unit_id
-
-
-@pytest.mark.parametrize(
     ("name", "planned", "files", "outcome"),
     [
         ("other next offset", {"last_offset": 249}, EXAMPLE, UnitOutcome.SOURCE_CHANGED),

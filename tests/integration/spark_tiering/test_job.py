@@ -15,8 +15,6 @@ from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
 from spark_tiering.executor.object_deletion import delete_objects
 from spark_tiering.executor.tasks import CopyTask, UnitOutcome
-from spark_tiering.segments.log_folder import PartitionFolder
-from tests.support.tier.copy_tasks import SECOND
 from tests.support.tier.job_folders import (
     ORDERS,
     PAYMENTS,
@@ -87,45 +85,6 @@ def test_segment_when_it_vanishes_early_then_is_ended(place: TierPlace) -> None:
     assert [one.action for one in again.receipts] == [SegmentAction.COMPLETE]
     assert again.is_fine
     assert states(place.check()) == ["CF"] * 3
-
-
-@pytest.mark.parametrize("nth", [1, 2])
-def test_segment_when_it_vanishes_while_it_is_read_then_nothing_of_it_is_left(
-    place: TierPlace, monkeypatch: pytest.MonkeyPatch, nth: int
-) -> None:
-    """A segment that a broker deletes during its copy leaves no object."""
-    plan = place.plan()
-    whole, reads = PartitionFolder.read, []
-
-    def read(files: PartitionFolder, name: str, start: int, size: int) -> bytes:
-        if files.path.endswith("orders-3") and name.endswith("00.log"):
-            reads.append(start)
-            if len(reads) == nth:
-                take_away(place, 0)
-        return whole(files, name, start, size)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(PartitionFolder, "read", read)
-        report = place.run(plan)
-    assert len(reads) >= nth
-    assert fates(report.receipts) == ["ended", "left-open"]
-    assert report.receipts[0].why == UnitOutcome.SOURCE_GONE
-    assert [one.id.partition for one in place.check() if one.state is CF] == [PAYMENTS] * 2
-    assert place.run().is_fine
-    assert states(place.check()) == ["CF"] * 3
-
-
-def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: TierPlace) -> None:
-    """A segment written anew since the plan is not copied."""
-
-    def change(task: CopyTask) -> None:
-        if (task.segment.id.partition, task.segment.start_offset) == (ORDERS, SECOND.base_offset):
-            log = place.file(SECOND.file(".log"))
-            log.write_bytes(log.read_bytes()[:-1_171])
-
-    report = place.run(engine=WatchedUnits(before=change))
-    assert fates(report.receipts) == ["finished", "ended"]
-    place.check()
 
 
 def move(at: CopyJobContext, task: CopyTask, *reached: SegmentState) -> None:

@@ -23,11 +23,10 @@ from rlmm.errors import (
 )
 from rlmm.log.memory.partition import AppendOutcome
 from rlmm.metadata.assignment import Assignment
-from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.tier_metadata import sidecar
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.settings import SidecarAccess
-from tests.support.builders import finished, partition_delete, segment_id, started, tp
+from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until, until_open
 from tests.support.server.access_files import ADMIN, Pki, write_tokens
 from tests.support.server.frame_servers import listening
@@ -72,22 +71,6 @@ async def test_image_when_something_was_stored_just_before_then_it_is_in_it() ->
             assert len(image.partitions[0].segments) == number + 1
             found = await access.segment(segment.id, WAIT_S)
             assert found == segment
-
-
-async def test_image_when_a_partition_is_being_deleted_then_says_how_far() -> None:
-    """An image shows how far a partition's deletion is, also when nothing else is left of it."""
-    world = World(COUNT)
-    marked, gone = world.partition_on(0), world.partition_on(1)
-    world.store(partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, marked))
-    for state in PartitionDeleteState:
-        world.store(partition_delete(state, gone))
-    async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
-        image = await access.image([marked, gone], {}, WAIT_S)
-    states = {one.partition: one.delete for one in image.partitions}
-    assert states == {
-        marked: PartitionDeleteState.DELETE_PARTITION_MARKED,
-        gone: PartitionDeleteState.DELETE_PARTITION_FINISHED,
-    }
 
 
 async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_everybody() -> None:

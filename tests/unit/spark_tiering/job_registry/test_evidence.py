@@ -116,15 +116,6 @@ def test_copies_when_no_plan_names_them_then_foreign() -> None:
     assert evidence(job.jobs, [], job.job_id, never) == []
 
 
-def test_copies_when_the_job_is_the_one_that_asks_then_may_be_dealt_with() -> None:
-    """A job may handle its own open copies when it plans again."""
-    job = Job(1).alive()
-    plan = plan_of()
-    keep(job, plan)
-    found = evidence(job.jobs, new_copies(plan), job.job_id, partial)
-    assert {one.writer for one in found} == {OpenCopyWriter.ENDED}
-
-
 def test_copies_when_a_newer_job_deals_with_them_then_its_standing_counts() -> None:
     """The state of the newest job that names a copy in its plan decides about that copy."""
     job = Job(1)

@@ -91,7 +91,7 @@ def judge_times(content: bytes, batches: list[LogBatch] = BATCHES) -> SegmentFin
     ],
 )
 def test_offset_index_is_judged(content: bytes, kind: Kind | None, text: str) -> None:
-    """An offset index is right when every look-up begins early enough, else its first fault counts."""
+    """An offset index is right when every look-up begins early enough, else one fault is named."""
     found = judge_offsets(content)
     assert (None if found is None else found.kind) is kind
     assert found is None or text in found.detail
@@ -124,7 +124,7 @@ def test_offset_index_is_judged(content: bytes, kind: Kind | None, text: str) ->
     ],
 )
 def test_time_index_is_judged(content: bytes, kind: Kind | None, text: str) -> None:
-    """A time index is right when no later record lies before an entry, else its first fault counts."""
+    """A time index is right when no later record lies before an entry, else one fault is named."""
     found = judge_times(content)
     assert (None if found is None else found.kind) is kind
     assert found is None or text in found.detail
