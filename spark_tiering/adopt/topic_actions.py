@@ -98,7 +98,7 @@ class AdoptionTopicActions:
         try:
             is_ours = self._lease.claims.check(self._topic)
         except StoreError as error:
-            return f"nobody can say whether it is still this job's: {error}"
+            return f"the store did not tell whether it is still this job's: {error}"
         return "" if is_ours else "it is not this job's any more"
 
     def journal(self) -> AdoptionJournal | None:

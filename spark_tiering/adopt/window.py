@@ -238,7 +238,7 @@ class AdoptionWindow:
             late = self._actions.end_open()
             seen = self._actions.look()
         except RlmmError as error:
-            self._findings.append(f"nobody could look afterwards: {error.code}: {error}")
+            self._findings.append(f"the checks after the window failed: {error.code}: {error}")
             return
         self._ends += late.ends
         self._findings += [f"it was begun too late: {end_text(one)}" for one in late.ends]

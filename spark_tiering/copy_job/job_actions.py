@@ -68,7 +68,7 @@ class CopyJobActions:
         try:
             is_ours = self._claims.check(topic, younger_ms=self._claim_age_ms)
         except StoreError as error:
-            return f"nobody can say whether topic {partition.topic} is still this job's: {error}"
+            return f"topic {partition.topic}: the store did not tell whose it is: {error}"
         return "" if is_ours else f"topic {partition.topic} is not this job's any more"
 
     def started_event(self, partition: TopicIdPartition, copy: PlannedCopy) -> SegmentMetadata:

@@ -72,7 +72,7 @@ class StopSignals:
         try:
             return is_paused()
         except StoreError as error:
-            _log.info("nobody can say whether the job is paused: %s", error)
+            _log.info("the store did not tell whether the job is paused: %s", error)
             return False
 
 

@@ -80,7 +80,7 @@ def standalone_masters(master: str) -> list[tuple[str, int]]:
 
 
 KILL_TIMEOUT = "spark.python.task.killTimeout"
-"""How long a Python worker may go on whose task Spark knows to be over; 2 s where nobody said."""
+"""How long a Python worker may go on whose task Spark knows to be over; 2 s by default."""
 
 _UNITS_S = {"us": 1e-6, "ms": 1e-3, "": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
 _FORM = re.compile(r"\s*(\d+)\s*([a-z]*)\s*")

@@ -109,7 +109,7 @@ class JobStore:
             there = self.read(key, len(content) + 1)
             if there is not None:
                 return there == content
-        msg = f"{key}: nobody can say whether it was written"
+        msg = f"{key}: the store did not tell whether it was written"
         raise StoreUnavailable(msg)
 
     def read(self, key: str, bytes_max: int = SMALL_BYTES_MAX) -> bytes | None:

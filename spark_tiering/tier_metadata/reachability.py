@@ -83,7 +83,7 @@ def _why(error: OSError, connect_s: float) -> str:
     if isinstance(error, ssl.SSLError):
         return str(error)
     if _is_own_time_out(error):
-        return f"nobody answered for {connect_s:g} s"
+        return f"no answer in {connect_s:g} s"
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__

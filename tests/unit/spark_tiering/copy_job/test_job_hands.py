@@ -136,7 +136,7 @@ def test_task_of_a_partition_that_the_source_lost_when_made_then_has_no_files() 
     [
         (True, ""),
         (False, "topic orders is not this job's any more"),
-        (StoreUnavailable("away"), "nobody can say whether topic orders is still this job's: away"),
+        (StoreUnavailable("away"), "topic orders: the store did not tell whose it is: away"),
     ],
     ids=["held", "lost", "unknown"],
 )

@@ -67,7 +67,7 @@ def test_write_when_every_outcome_is_unknown_then_nobody_can_say() -> None:
     """A write whose outcomes are all unknown ends as unknown after a bounded number of attempts."""
     store = MemoryStore()
     store.next_puts.extend(["lost"] * 50)
-    with pytest.raises(StoreUnavailable, match="nobody can say"):
+    with pytest.raises(StoreUnavailable, match="the store did not tell"):
         JobStore(store).write_once(KEY, b"mine")
 
 
