@@ -15,13 +15,6 @@ stands still. A topic at a time, by nine steps:
 Between 2 and 8 a window is open: nothing expires, disks grow. A job that dies in it leaves a
 journal, by which another one goes on with the window or closes it.
 
-    adopt(at, ...)          # every topic that is asked for
-    resume(at, topic)       # go on: copy the rest, close
-    abort(at, topic)        # copy nothing more, close
-    windows(at)             # which are open
-
-By module, bottom up:
-
     outcomes       reasons of refusals, and outcomes of topics
     settings       settings of a topic: refused, journalled, changed and restored
     safety         whether brokers may copy beside the tier, quiet metadata, checks afterwards
@@ -36,7 +29,6 @@ By module, bottom up:
     adoption       the whole: one topic after the other
 
 Invariants:
-
 - A window is journalled before it is opened, and each change of settings before it is made.
 - What is restored comes from the journal alone.
 - Brokers copy again only when no copy of a job is open, and no finished copy covers records that

@@ -1,7 +1,4 @@
-"""
-Adoption as a whole: topics one after the other, each claimed, its window opened and closed before
-the next one's. Windows that earlier jobs left open are resumed or aborted.
-"""
+"""Adoption as a whole: one topic after the other, each claimed; windows left open are taken up."""
 
 from __future__ import annotations
 
@@ -40,10 +37,7 @@ _PATTERN = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class AdoptionListeners:
-    """
-    Callbacks of an adoption: *on_plan* gets each plan before it is carried out, *on_topic* the
-    outcome of each topic.
-    """
+    """*on_plan* gets each plan before it is carried out, *on_topic* the outcome of each topic."""
 
     why_stop: Callable[[], str] = never_stop
     on_plan: Callable[[CopyPlan], None] = ignore
@@ -53,8 +47,6 @@ class AdoptionListeners:
 
 @dataclass(frozen=True, slots=True)
 class OpenWindow:
-    """An open window by its newest journal, and the state of the job that wrote it."""
-
     journal: AdoptionJournal
     job: JobStanding
 
@@ -65,10 +57,9 @@ def adopt(
     listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
     """
-    Copy the closed segments of every topic that the request names, and have its brokers adopt them.
-    A topic that is refused is not changed, and the others go on. Raises the errors of engine,
-    cluster and store before anything is changed, and `ConfigError` for a request of another mode or
-    with the metadata of another cluster.
+    Copy the closed segments of every requested topic, and have its brokers adopt them. A refused
+    topic is not changed, the others go on. Raises the errors of engine, cluster and store, and
+    `ConfigError` for a request of another mode or cluster, before anything is changed.
     """
     _require_adoptable(at)
     listeners = listeners or AdoptionListeners()
@@ -91,9 +82,7 @@ def resume(
     options: WindowOptions | None = None,
     listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
-    """
-    Go on with the window of *topic* that a job has left open, and close it. Raises as `adopt`.
-    """
+    """Go on with an open window of *topic* that a job has left, and close it. Raises as `adopt`."""
     return _taken_up(at, topic, "resume", options, listeners)
 
 
@@ -103,10 +92,7 @@ def abort(
     options: WindowOptions | None = None,
     listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
-    """
-    Close the window of *topic* that a job has left open: open copies are ended, finished ones stay.
-    Raises as `adopt`; no engine is opened.
-    """
+    """Close an open window: open copies are ended, finished ones stay. Raises as `adopt`."""
     return _taken_up(at, topic, "abort", options, listeners)
 
 
@@ -204,7 +190,6 @@ class _Work:
         self._listeners.on_topic(outcome)
 
     def report(self) -> AdoptionReport:
-        """Return the report, and store it."""
         report = AdoptionReport(
             self._at.job_id,
             self._way,
@@ -231,7 +216,6 @@ def _require_adoptable(at: CopyJobContext) -> None:
 
 
 def _wanted(at: CopyJobContext) -> tuple[list[JobTopic], list[TopicOutcome]]:
-    """Return the tiered topics that are wanted, and refusals of named ones that are not tiered."""
     assert at.cluster is not None
     facts = at.cluster.partition_facts(at.request.filters.wants_topic)
     is_tiered = {JobTopic(one.topic, one.topic_id): told.is_tiered for one, told in facts.items()}

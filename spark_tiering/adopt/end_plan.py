@@ -1,8 +1,6 @@
 """
-A plan that ends copies that jobs have left open in a topic, so that its window can be closed. Pure.
-
-Open copies of brokers stay: only retention ends a copy in which a broker was interrupted. Whole
-objects of segments that the source has lost stay as well, for an operator to look at or to resume.
+A plan that ends the open copies of jobs, so that a window can be closed. Pure. Brokers' open copies
+stay for retention, whole objects of segments that the source has lost for an operator.
 """
 
 from __future__ import annotations
@@ -59,7 +57,6 @@ def ending_plan(
 
 
 def blocking(plan: CopyPlan) -> list[str]:
-    """Return the copies of jobs that a plan leaves open."""
     return [
         f"{one.partition} {left.start_offset}-{left.last_offset}: {left.reason}: {left.uuid}"
         for one in plan.partitions

@@ -1,21 +1,22 @@
 """
-The journal of a topic's window: its step, and the topic's settings before it. Pure.
-
-Each entry follows from the one before; it is written before the change that it describes. So its
-step was begun, and may have been done: the job that takes it up repeats it.
+The journal of a topic's window: its step, and the topic's settings before it. Pure. An entry is
+written before its change, so a step may have been done: the next job repeats it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.ids import INT64_MAX, Uuid
+from rlmm.metadata.ids import Uuid
 from spark_tiering.adopt.settings import CHANGED
 from spark_tiering.job_registry.ids import began_ms
-from spark_tiering.job_registry.job_store import JobTopic, fields_bytes, read_fields
+from spark_tiering.job_registry.job_store import JobTopic, read_fields, record_bytes
+from spark_tiering.layout.strict_json import Count64, JsonFault, typed_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,25 +54,31 @@ _NEXT: Final[Mapping[AdoptionStep, frozenset[AdoptionStep]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptionJournal:
-    """
-    Holds one entry. *before* are the settings of the topic itself, *log_starts* the first offsets
-    of its partitions when the window was opened. *trouble* says why the window could not be closed.
-    """
+Text = Annotated[str, msgspec.Meta(max_length=TEXT_MAX)]
 
-    topic: JobTopic
-    cluster_id: str
-    generation: int
+
+class AdoptionJournal(
+    msgspec.Struct, frozen=True, rename="camel", tag_field="version", tag=VERSION
+):
+    """*before* has the topic's own settings, *log_starts* its log start offsets before it."""
+
+    topic_name: Text = msgspec.field(name="topic")
+    topic_id: Uuid
+    cluster_id: Text
+    generation: Count64
     """From 1, without a gap, over all windows of the topic."""
     step: AdoptionStep
-    job_id: str
-    opened_ms: int
+    job_id: Text
+    opened_ms: Count64
     """When the window was opened."""
-    written_ms: int
-    before: Mapping[str, str]
-    log_starts: Mapping[int, int]
-    trouble: str = ""
+    written_ms: Count64
+    before: dict[Text, Text]
+    log_starts: dict[Count64, Count64]
+    trouble: Text
+
+    @property
+    def topic(self) -> JobTopic:
+        return JobTopic(self.topic_name, self.topic_id)
 
     @property
     def is_open(self) -> bool:
@@ -96,57 +103,18 @@ class AdoptionJournal:
 
 
 def format_journal(journal: AdoptionJournal) -> bytes:
-    return fields_bytes(
-        {
-            "version": VERSION,
-            "topic": journal.topic.name,
-            "topicId": str(journal.topic.topic_id),
-            "clusterId": journal.cluster_id,
-            "generation": journal.generation,
-            "step": journal.step.value,
-            "jobId": journal.job_id,
-            "openedMs": journal.opened_ms,
-            "writtenMs": journal.written_ms,
-            "before": dict(sorted(journal.before.items())),
-            "logStarts": {str(at): start for at, start in sorted(journal.log_starts.items())},
-            "trouble": journal.trouble,
-        }
-    )
+    before, log_starts = sorted(journal.before.items()), sorted(journal.log_starts.items())
+    return record_bytes(replace(journal, before=dict(before), log_starts=dict(log_starts)))
 
 
 def parse_journal(content: bytes | None) -> AdoptionJournal | None:
     """Read a journal; None where this version cannot go on with it."""
     found = read_fields(content)
-    if found is None or found.get("version") != VERSION:
+    if found is None or found.pop("version", None) != VERSION:
         return None
     try:
-        return _journal(found)
-    except (AttributeError, InvalidArgument, KeyError, TypeError, ValueError):
+        journal = typed_value(found, AdoptionJournal)
+    except JsonFault:
         return None
-
-
-def _journal(found: Mapping[str, Any]) -> AdoptionJournal:
-    before = found["before"].items()
-    log_starts = [(int(at), start) for at, start in found["logStarts"].items()]
-    texts = [found[name] for name in ("topic", "clusterId", "jobId", "trouble")]
-    texts += [text for setting in before for text in setting]
-    numbers = [found[name] for name in ("generation", "openedMs", "writtenMs")]
-    numbers += [number for one in log_starts for number in one]
-    if not all(isinstance(text, str) and len(text) <= TEXT_MAX for text in texts):
-        raise ValueError
-    if not all(type(number) is int and 0 <= number <= INT64_MAX for number in numbers):
-        raise ValueError
-    if began_ms(found["jobId"]) is None or any(name not in CHANGED for name, _ in before):
-        raise ValueError
-    return AdoptionJournal(
-        JobTopic(found["topic"], Uuid.parse(found["topicId"])),
-        found["clusterId"],
-        found["generation"],
-        AdoptionStep(found["step"]),
-        found["jobId"],
-        found["openedMs"],
-        found["writtenMs"],
-        dict(before),
-        dict(log_starts),
-        found["trouble"],
-    )
+    is_ours = began_ms(journal.job_id) is not None and journal.before.keys() <= set(CHANGED)
+    return journal if is_ours else None

@@ -1,7 +1,6 @@
 """
-Journals in the object store, written once: `<prefix>rlmm-jobs/adopt/<topic>-<topic id>/`.
-
-Of two jobs that write the next entry one is refused, and so learns that another has the window.
+Journals in the object store, written once: `<prefix>rlmm-jobs/adopt/<topic>-<topic id>/`. Of two
+jobs that write the next entry one is refused, so it learns that another has the window.
 """
 
 from __future__ import annotations
@@ -19,16 +18,12 @@ if TYPE_CHECKING:
 
 
 class JournalBook:
-    """The journals of one topic."""
-
     def __init__(self, jobs: JobStore, topic: JobTopic) -> None:
         self.topic = topic
         self._jobs = jobs
 
     def newest(self) -> AdoptionJournal | None:
-        """
-        Return the newest entry; None where no window was ever opened. Raises `StoreUnsuitable`.
-        """
+        """Return the newest entry; None without a window. Raises `StoreUnsuitable`."""
         number = self._jobs.highest(self._jobs.windows_folder(self.topic))
         return _read(self._jobs, self.topic, number) if number else None
 
@@ -40,13 +35,11 @@ class JournalBook:
         settings: Mapping[str, str],
         log_starts: Mapping[int, int],
     ) -> AdoptionJournal:
-        """
-        Return the first entry of a new window, behind *before*, which is closed. It is not stored.
-        """
+        """Return the first entry of a new window, behind the closed *before*; it is not stored."""
         assert before is None or not before.is_open, before
         now_ms = self._jobs.now_ms()
         return AdoptionJournal(
-            self.topic,
+            *self.topic,
             cluster_id,
             1 if before is None else before.generation + 1,
             AdoptionStep.OPENING,
@@ -55,13 +48,11 @@ class JournalBook:
             now_ms,
             dict(settings),
             dict(log_starts),
+            trouble="",
         )
 
     def write(self, journal: AdoptionJournal) -> None:
-        """
-        Store *journal*. Raises `TopicBusy` where another job has written that entry, and errors of
-        the store: then it may be there.
-        """
+        """Store *journal*, or raise `TopicBusy`; after another error it may be there."""
         key = self._jobs.window_key(self.topic, journal.generation)
         if not self._jobs.write_once(key, format_journal(journal)):
             msg = f"topic {self.topic.name}: another job has taken over its window ({key})"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class AdoptionRefusal(StrEnum):
-    """Tells why no window is opened, or why an open one cannot be closed yet."""
-
     NO_SUCH_TOPIC = "no-such-topic"
     NOT_TIERED = "not-tiered"
     """Brokers do not tier it: it can be archived."""
@@ -61,8 +59,6 @@ class AdoptionRefusal(StrEnum):
 
 
 class RefusedTopic(NamedTuple):
-    """Tells why a topic is refused; *detail* says where."""
-
     reason: AdoptionRefusal
     detail: str
 
@@ -110,7 +106,6 @@ class TopicOutcome:
 
     @property
     def not_copied(self) -> tuple[CopyReceipt, ...]:
-        """Return the newest receipts of segments that were planned and are not finished."""
         newest = {(one.partition, one.start_offset): one for one in self.receipts}
         return tuple(one for one in newest.values() if one.fate is not CopyFate.FINISHED)
 

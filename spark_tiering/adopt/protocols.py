@@ -39,14 +39,12 @@ class OpenCopiesResult(NamedTuple):
 
 class AdoptionWindowActions(Protocol):
     """
-    Everything outside the driver that the window of one topic needs; for one thread. Every call
-    that reaches outside may raise `RlmmError`: then its change may have been made.
+    Everything that one topic's window needs outside the driver; for one thread. A call that raises
+    `RlmmError` may have made its change.
     """
 
     @property
     def job_id(self) -> str: ...
-
-    # ----------------------------------------------------------------------------------- time
 
     def now_ms(self) -> int: ...
 
@@ -57,8 +55,6 @@ class AdoptionWindowActions(Protocol):
 
     def why_stop(self) -> str:
         """Return why copying is to end, empty while there is no reason; windows are closed then."""
-
-    # ---------------------------------------------------------------------------- the journal
 
     def why_not_ours(self) -> str:
         """Ask the store why the topic is not this job's any more; empty while it is."""
@@ -74,29 +70,19 @@ class AdoptionWindowActions(Protocol):
     def write(self, journal: AdoptionJournal) -> None:
         """Store the next entry; raises `TopicBusy` where another job has written one."""
 
-    # ---------------------------------------------------------------------------- the cluster
-
     def settings(self) -> Mapping[str, TopicSettingInForce] | None:
         """Return the settings of the topic; None where there is no such topic any more."""
 
     def change(self, change: SettingsChange, *, is_only_checked: bool = False) -> None:
-        """
-        Change settings, all or none. Raises `ConfigError` and `LogNotPermitted` where the cluster
-        refused the change.
-        """
+        """Change all or none; `ConfigError`, `LogNotPermitted` where the cluster refused."""
 
     def why_too_old(self) -> str:
-        """
-        Return why a broker does not tell the highest tiered offset that it knows; empty where all
-        do.
-        """
+        """Return why a broker does not tell its highest tiered offset; empty where all do."""
 
     def latest_tiered(
         self, partitions: Collection[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, int]:
         """Return the highest offset that each leader knows to be tiered, -1 for none."""
-
-    # ------------------------------------------------------------------- metadata and copies
 
     def look(self) -> tuple[AdoptedPartition, ...]:
         """Read every partition of the topic."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
-from spark_tiering.copy_job.report import CopyFate, end_fields, not_fine_lines, receipt_fields
+from spark_tiering.copy_job.report import CopyFate, not_fine_lines
 from spark_tiering.copy_plan.summary import size_text
+from spark_tiering.layout.strict_json import plain_values
 from spark_tiering.reporting.progress import span_text
 
 if TYPE_CHECKING:
@@ -20,10 +21,7 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class AdoptionReport:
-    """
-    The outcome of every topic that was asked for, in order. *stopped* says why the last ones were
-    not begun. *findings* concern the job as a whole.
-    """
+    """*stopped* says why the last topics were not begun; *findings* concern the whole job."""
 
     job_id: str
     way: str
@@ -36,7 +34,6 @@ class AdoptionReport:
 
     @property
     def is_fine(self) -> bool:
-        """Return whether no operator has to look at anything."""
         return not self.stopped and all(one.is_fine for one in self.topics)
 
     @property
@@ -83,8 +80,8 @@ def _fields(one: TopicOutcome) -> dict[str, Any]:
         "windowMs": one.window_ms,
         "stopped": one.stopped,
         "findings": list(one.findings),
-        "copies": [receipt_fields(receipt) for receipt in one.receipts],
-        "ends": [end_fields(end) for end in one.ends],
+        "copies": plain_values(one.receipts),
+        "ends": plain_values(one.ends),
     }
 
 

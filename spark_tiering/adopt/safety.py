@@ -1,12 +1,10 @@
 """
 Safety of letting brokers copy beside the tier: before copying is on again, and afterwards. Pure.
 
-The first run of a broker's copy task, after copying was off, after a restart or a change of
-leaders, does two things that destroy records where metadata is not as a broker would have left it:
+The first run of a broker's copy task, after copying was off, a restart or a change of leaders:
 
-- The start of the lowest listed copy, finished or not, becomes the log start offset: records below
-  it are deleted.
-- The highest offset that was ever finished counts as tiered: local records below it may be deleted,
+- makes the start of the lowest listed copy, finished or not, the log start: it deletes below.
+- counts the highest offset ever finished as tiered: local records below it may be deleted,
   whether the tier has them or not.
 """
 
@@ -30,11 +28,7 @@ SHOWN_MAX: Final = 5
 
 
 class AdoptedPartition(NamedTuple):
-    """
-    Describes one partition by its metadata, its leader and the source. *image* is None where the
-    metadata could not be read, *log_start* where there is no leader, and *history* where the source
-    does not have the partition.
-    """
+    """One partition by metadata, leader and source; None for a fact that could not be read."""
 
     partition: TopicIdPartition
     image: PartitionImage | None
@@ -48,10 +42,7 @@ class AdoptedPartition(NamedTuple):
 
 
 def why_not_enabled(seen: AdoptedPartition) -> RefusedTopic | None:
-    """
-    Return the data that a copy task would destroy if it ran now; None where it would destroy
-    nothing.
-    """
+    """Return the data that a copy task would destroy if it ran now; None where there is none."""
     partition = seen.partition
     if seen.log_start is None:
         return RefusedTopic(
@@ -101,11 +92,8 @@ def _first_listed(image: PartitionImage, history: Epochs) -> int | None:
 
 class QuietWatch:
     """
-    Compares digests of partitions over time.
-
-    A broker that stops copying interrupts its copies, and a storage plugin may ignore that: such a
-    late copy has to be seen before anything is planned. Open copies need not be closed: a copy in
-    which a broker was interrupted stays open for ever.
+    Compares digests of partitions over time, since a copy that a broker interrupted may end late.
+    Open copies need not be closed: a copy in which a broker was interrupted stays open for ever.
     """
 
     def __init__(self, quiet_ms: int) -> None:
@@ -114,10 +102,7 @@ class QuietWatch:
         self._since_ms = 0
 
     def saw(self, now_ms: int, digests: Mapping[TopicIdPartition, str | None]) -> bool:
-        """
-        Return whether the metadata is quiet, now that *digests* were read; None stands for metadata
-        that could not be read, which is never quiet. Times are of a clock that does not step.
-        """
+        """Return whether the metadata is quiet; None, unreadable, is not. The clock never steps."""
         seen = dict(digests)
         if seen != self._seen or None in seen.values():
             self._seen, self._since_ms = seen, now_ms
@@ -165,7 +150,6 @@ def end_text(one: EndReceipt) -> str:
 
 
 def few(texts: Sequence[str]) -> str:
-    """Join the first texts, and say how many more there are."""
     more = len(texts) - SHOWN_MAX
     text = "; ".join(texts[:SHOWN_MAX])
     return f"{text}; and {more} more" if more > 0 else text

@@ -1,9 +1,6 @@
 """
-Settings of a topic in a window: refusals, the part that is journalled, and the changes of steps 2,
-7 and 8. Pure.
-
-Only settings of the topic itself are journalled; a setting that was not set is unset again, so that
-it follows the broker's default as before.
+Settings of a topic in a window: refusals, the journalled part, and the changes of its steps. Pure.
+A setting that was not set on the topic is unset again, so that it follows the broker's default.
 """
 
 from __future__ import annotations
@@ -43,7 +40,6 @@ class SettingsChange(NamedTuple):
 
 
 def why_not(settings: Mapping[str, TopicSettingInForce] | None) -> RefusedTopic | None:
-    """Return why the settings of a topic forbid a window."""
     if settings is None:
         return RefusedTopic(AdoptionRefusal.NO_SUCH_TOPIC, "the cluster does not tell us of it")
     if _value(settings, TIERED) != "true":
@@ -102,7 +98,6 @@ def restoring_change(before: Mapping[str, str]) -> SettingsChange:
 def differences(
     settings: Mapping[str, TopicSettingInForce], before: Mapping[str, str]
 ) -> list[str]:
-    """Return settings that differ from those in the journal."""
     now = explicitly_set(settings)
     return [
         f"{name} is {now.get(name, 'not set')}, it was {before.get(name, 'not set')}"

@@ -1,9 +1,6 @@
 """
-Steps of a window: journalled changes, waiting for quiet metadata, ending open copies, and checking
-the brokers. `window` has their order.
-
-Each change of settings is journalled before it is made, and made only while the topic is this
-job's. An exception leaves the window as the journal says.
+Steps of a window: journalled changes, quiet metadata, ended copies, and checks of the brokers. A
+change of settings is journalled first, and made only while the topic is this job's.
 """
 
 from __future__ import annotations
@@ -34,11 +31,8 @@ ENDINGS_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
-    """Sets how long a window waits, and when enough is copied."""
-
     quiet_ms: int = 3_000
-    """How long metadata has to be left alone; the upload time of one segment where a storage
-    plugin ignores that it is interrupted."""
+    """How long metadata must rest: one segment's upload where a plugin ignores interruptions."""
     quiet_max_ms: int = 600_000
     """How long that is waited for."""
     taken_up_ms: int = 60_000
@@ -59,10 +53,7 @@ class WindowOptions:
 
 
 class GivenUp(Exception):
-    """
-    Ends nested steps with a refusal; the window stays as its journal says. It is an outcome and
-    never leaves the window.
-    """
+    """Ends nested steps with a refusal, an outcome of the window; it never leaves the window."""
 
     def __init__(self, reason: AdoptionRefusal, detail: str) -> None:
         self.why = RefusedTopic(reason, detail)
@@ -70,14 +61,10 @@ class GivenUp(Exception):
 
 
 class WindowSteps:
-    """The steps of one topic's window; *journal* is None until one is open."""
-
     def __init__(self, actions: AdoptionWindowActions, options: WindowOptions) -> None:
         self.journal: AdoptionJournal | None = None
         self._actions = actions
         self._options = options
-
-    # ---------------------------------------------------------------- changes and their journal
 
     def begin(self, settings: Mapping[str, str], log_starts: Mapping[int, int]) -> None:
         """Write the first journal entry, with the settings from before."""
@@ -90,7 +77,6 @@ class WindowSteps:
             raise
 
     def move(self, step: AdoptionStep, trouble: str = "") -> AdoptionJournal:
-        """Write the journal entry of the next step."""
         assert self.journal is not None
         following = self.journal.to(step, self._actions.job_id, self._actions.now_ms(), trouble)
         self._actions.write(following)
@@ -98,16 +84,14 @@ class WindowSteps:
         return following
 
     def require_ours(self) -> None:
-        """Raise `GivenUp` where the topic is another job's by now."""
         why = self._actions.why_not_ours()
         if why:
             raise GivenUp(AdoptionRefusal.NOT_OURS, why)
 
     def change(self, change: SettingsChange) -> None:
         """
-        Change settings while the topic is ours, and is the one of the journal: a new topic of its
-        name has settings of its own. Raises `ConfigError` and `LogNotPermitted` where the cluster
-        refuses.
+        Change settings while the topic is ours and has the id of the journal. Raises `ConfigError`
+        and `LogNotPermitted` where the cluster refuses.
         """
         for left in reversed(range(CHANGES_MAX)):
             self.require_ours()
@@ -123,15 +107,11 @@ class WindowSteps:
                 return
 
     def change_back(self, change: SettingsChange) -> None:
-        """
-        Change settings back within an open window, which stays open where the cluster refuses.
-        """
+        """Change settings back in an open window, which stays open if the cluster refuses."""
         try:
             self.change(change)
         except (ConfigError, LogNotPermitted) as error:
             raise GivenUp(AdoptionRefusal.CHANGE_REFUSED, str(error)) from error
-
-    # --------------------------------------------------------------------------------- waiting
 
     def why_not_quiet(self, why_stop: Callable[[], str]) -> str:
         """Wait until the metadata is quiet; return why it is not, or nothing."""
@@ -174,7 +154,6 @@ class WindowSteps:
         ]
 
     def other_settings(self, before: Mapping[str, str]) -> list[str]:
-        """Return settings that are not as they were, though brokers had time to apply them."""
         began_ms = self._actions.elapsed_ms()
         while True:
             settings = self._actions.settings()
@@ -186,13 +165,8 @@ class WindowSteps:
     def _pause(self) -> None:
         self._actions.wait(self._options.pause_ms / 1_000)
 
-    # ---------------------------------------------------------------------------------- ending
-
     def end_open(self, *, is_settling: bool) -> list[EndReceipt]:
-        """
-        End open copies of jobs until there are none; raise `GivenUp` where one stays. With
-        *is_settling* an event may still arrive late, and is waited for.
-        """
+        """End jobs' open copies, or raise `GivenUp`. *is_settling* waits for late events."""
         if is_settling:
             why = self.why_not_quiet(lambda: "")
             if why:

@@ -1,7 +1,4 @@
-"""
-The actions of a real job for one topic: the cluster's settings, the metadata, the store's journals,
-and plans that are made and carried out.
-"""
+"""The actions of a real job for one topic: settings, metadata, journals, and plans carried out."""
 
 from __future__ import annotations
 
@@ -85,8 +82,6 @@ class AdoptionTopicActions:
     def job_id(self) -> str:
         return self._at.job_id
 
-    # ----------------------------------------------------------------------------------- time
-
     def now_ms(self) -> int:
         return self._at.now_ms()
 
@@ -99,13 +94,11 @@ class AdoptionTopicActions:
     def why_stop(self) -> str:
         return self._signs.why_stop()
 
-    # ---------------------------------------------------------------------------- the journal
-
     def why_not_ours(self) -> str:
         try:
             is_ours = self._lease.claims.check(self._topic)
         except StoreError as error:
-            return f"nobody can say whether it is still this job's: {error}"
+            return f"the store did not tell whether it is still this job's: {error}"
         return "" if is_ours else "it is not this job's any more"
 
     def journal(self) -> AdoptionJournal | None:
@@ -120,10 +113,7 @@ class AdoptionTopicActions:
     def write(self, journal: AdoptionJournal) -> None:
         self._book.write(journal)
 
-    # ---------------------------------------------------------------------------- the cluster
-
     def settings(self) -> Mapping[str, TopicSettingInForce] | None:
-        """Return the settings as `AdoptionWindowActions` says; a recreated topic is another one."""
         name = self._topic.name
         told = self._cluster.topic_settings([name], ASKED).get(name)
         if told is None:
@@ -150,8 +140,6 @@ class AdoptionTopicActions:
     def _is_topic(self, name: str) -> bool:
         return name == self._topic.name
 
-    # ------------------------------------------------------------------- metadata and copies
-
     def look(self) -> tuple[AdoptedPartition, ...]:
         seen = look_around(self._at)
         images = {one.partition: one for one in seen.image.partitions}
@@ -166,9 +154,7 @@ class AdoptionTopicActions:
         return tuple(found)
 
     def preview(self) -> RoundPreview:
-        """
-        Preview as `AdoptionWindowActions` says; its segments are not read again within the window.
-        """
+        """Preview a round; its segments are not read again within the window."""
         plan = self._planned().plan
         left = [
             f"{one.partition}: {run.reason}: {run.detail}"

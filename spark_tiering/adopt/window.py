@@ -1,8 +1,4 @@
-"""
-The window of one topic in its order: opened, copied in, closed; or taken up where it was left.
-
-An exception leaves the window as the journal says, for a later job to take up.
-"""
+"""The window of one topic in its order: opened, copied in, closed; or taken up as it was left."""
 
 from __future__ import annotations
 
@@ -36,8 +32,6 @@ _NOBODY_COPIES: Final = "brokers did not go on behind the last copies"
 
 
 class AdoptionWindow:
-    """Runs one topic's window, for one call of `adopt`, `resume` or `abort`."""
-
     def __init__(
         self, topic: str, actions: AdoptionWindowActions, options: WindowOptions | None = None
     ) -> None:
@@ -52,8 +46,6 @@ class AdoptionWindow:
         self._stopped = ""
         self._is_settling = False
         """Whether events of others, or ones of ours whose outcome is unknown, may still come."""
-
-    # ------------------------------------------------------------------------- the three ways
 
     def adopt(self) -> TopicOutcome:
         """Do all nine steps; a topic that is refused is not changed at all."""
@@ -97,8 +89,6 @@ class AdoptionWindow:
     def _refused(self, reason: AdoptionRefusal, detail: str) -> TopicOutcome:
         return self._outcome(TopicStatus.REFUSED, RefusedTopic(reason, detail))
 
-    # -------------------------------------------------------------------------- steps 1 and 2
-
     def _adopt(self) -> TopicOutcome:
         newest = self._actions.journal()
         if newest is not None and newest.is_open:
@@ -136,7 +126,6 @@ class AdoptionWindow:
         return self._copy_and_close()
 
     def _looked(self) -> tuple[Sequence[AdoptedPartition], RefusedTopic | None]:
-        """Return all partitions, and why the tier forbids a window."""
         seen = self._actions.look()
         for _ in range(_LOOKS_MAX - 1):
             if _why_not_enabled(seen) is None:
@@ -156,8 +145,6 @@ class AdoptionWindow:
             self._actions.wait(self._options.pause_ms / 1_000)
             preview = self._actions.preview()
         return preview
-
-    # ------------------------------------------------------------------- a window left open
 
     def _take_up(self, *, is_aborted: bool) -> TopicOutcome:
         newest = self._actions.journal()
@@ -180,8 +167,6 @@ class AdoptionWindow:
         self._is_settling = True
         self._steps.change_back(opening_change())
         return self._copy_and_close()
-
-    # -------------------------------------------------------------------------- steps 3 to 6
 
     def _copy_and_close(self) -> TopicOutcome:
         self._steps.move(AdoptionStep.OPEN)
@@ -225,8 +210,6 @@ class AdoptionWindow:
         if not self._stopped and not is_of_use:
             self._stopped = "a round of copies finished nothing"
 
-    # -------------------------------------------------------------------------- steps 6 and 7
-
     def _close(self, standing: TopicStatus) -> TopicOutcome:
         self._steps.require_ours()
         self._ends += self._steps.end_open(is_settling=self._is_settling)
@@ -243,13 +226,10 @@ class AdoptionWindow:
         return self._restore(standing)
 
     def _open_again(self, detail: str) -> None:
-        """Stop copying once more, and leave it so for an operator to look at."""
         self._steps.move(AdoptionStep.OPENING, f"{_NOBODY_COPIES} {detail}")
         self._steps.change_back(opening_change())
         self._steps.move(AdoptionStep.OPEN, f"{_NOBODY_COPIES} {detail}")
         raise GivenUp(AdoptionRefusal.NOT_TAKEN_UP, detail)
-
-    # -------------------------------------------------------------------------- steps 8 and 9
 
     def _look_after(self, before: Sequence[AdoptedPartition]) -> None:
         """Add findings now that brokers copy again; nothing expires yet."""
@@ -258,7 +238,7 @@ class AdoptionWindow:
             late = self._actions.end_open()
             seen = self._actions.look()
         except RlmmError as error:
-            self._findings.append(f"nobody could look afterwards: {error.code}: {error}")
+            self._findings.append(f"the checks after the window failed: {error.code}: {error}")
             return
         self._ends += late.ends
         self._findings += [f"it was begun too late: {end_text(one)}" for one in late.ends]

@@ -1,12 +1,6 @@
 """
 A copy job: a plan is made and carried out, and the outcome of each segment is reported.
 
-    with open_surroundings(request) as at:
-        plan = make_job_plan(at).plan           # reads, and changes nothing
-        report = run_job(at, plan)
-
-By module, bottom up:
-
     report           receipts and the report, for people and as JSON; segments left to an operator
     partition_run    one partition's copies: which may begin, be finished, must be ended
     publishing       events published, and every way in which that can fail
@@ -20,7 +14,6 @@ By module, bottom up:
     job              the whole, from a request to a report
 
 Invariants:
-
 - A copy is finished only after its objects were verified, and after the copies below it. Where no
   broker looks at them, many small copies are finished together, in rising order: one of these that
   fails is left to a later job, and those behind it are finished all the same.

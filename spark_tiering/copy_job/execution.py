@@ -1,10 +1,6 @@
 """
-Execution of a plan: open copies ended, then waves of copies started, copied and finished.
-
-The driver's one thread decides and publishes; tasks of an engine move bytes. As results come in,
-every copy with nothing unfinished below it is finished at once, so that a driver that dies leaves
-little open. Before each of these events the job makes sure that it still holds the topic, and that
-the metadata still has the copy as started (failure scenario F120).
+Execution of a plan: open copies ended, then waves of copies started, copied and finished as early
+as possible. Before each event the job checks its claim, and that the copy is as started (F120).
 """
 
 from __future__ import annotations
@@ -33,12 +29,7 @@ if TYPE_CHECKING:
 
 
 class WaveSize(NamedTuple):
-    """
-    Most copies on their way at once, which a driver that dies leaves open. A wave has *units*, and
-    no more than *bytes*. Small copies are done sooner than a wave begins and ends: up to
-    *small_units* of them make one, as long as they have no more than *small_bytes*. *at_once* of
-    them are started side by side, without waiting for verdicts in between.
-    """
+    """Limits the open copies of a wave. Up to *small_units* with at most *small_bytes* make one."""
 
     units: int
     bytes: int
@@ -51,7 +42,6 @@ class WaveSize(NamedTuple):
         return max(self.units, self.small_units)
 
     def is_full(self, units: int, size_bytes: int) -> bool:
-        """Return whether a wave of so many units and bytes would be too large."""
         if size_bytes > self.bytes or units > self.units_max:
             return True
         return units > self.units and size_bytes > self.small_bytes
@@ -70,12 +60,7 @@ class CopyExecution:
         on_result: Callable[[PlannedCopy, bool], None],
         on_finished: Callable[[Sequence[CopyReceipt]], None],
     ) -> None:
-        """
-        *why_stop* is called between copies, also within a wave; it returns why to stop, or nothing.
-        Copies that run are then finished, those that wait stay open. *on_result* gets each copy
-        that came back and whether its objects are verified, *on_finished* the receipts of each
-        wave.
-        """
+        """*why_stop* returns why to stop, or nothing; running copies are then still finished."""
         self.plan = plan
         self.stopped = ""
         self.ends: list[EndReceipt] = []
@@ -96,7 +81,6 @@ class CopyExecution:
         self._are_units_stopped = False
 
     def run(self) -> None:
-        """Work until nothing is left or there is a reason to stop."""
         for run in self.runs:
             for end in run.plan.ends:
                 self._end_planned(run, end)
@@ -111,8 +95,6 @@ class CopyExecution:
         for run in self.runs:
             yield from run.receipts()
 
-    # ------------------------------------------------------------------------------- stopping
-
     def _is_to_stop(self) -> bool:
         self.stopped = self.stopped or self._why_stop()
         return bool(self.stopped)
@@ -124,8 +106,6 @@ class CopyExecution:
             self.stopped = self.stopped or why
             run.stop(why)
         return not why
-
-    # ---------------------------------------------------------------------------------- waves
 
     def _next_wave(self) -> list[tuple[PartitionRun, PlannedCopy]]:
         upcoming = (
@@ -142,9 +122,7 @@ class CopyExecution:
         return wave
 
     def _start(self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]) -> list[CopyTask]:
-        """
-        Publish that the copies start, in rising order; return those whose event may be stored.
-        """
+        """Publish the starts in rising order; return copies whose event may be stored."""
         units: list[CopyTask] = []
         at_once = self._size.at_once
         for first in range(0, len(wave), at_once):
@@ -184,7 +162,6 @@ class CopyExecution:
                 yield self._actions.unit(run.partition, copy, event)
 
     def _copy(self, units: Sequence[CopyTask]) -> None:
-        """Run *units*; where no unit can run any more, those that have not come back stay open."""
         try:
             self._actions.copy(units, self._came_back)
         except EngineUnfit as error:
@@ -199,8 +176,6 @@ class CopyExecution:
             run.left_open(copy, failed.failure.value, failed.detail)
         else:
             run.not_started(copy, f"start-{failed.failure}", failed.detail)
-
-    # -------------------------------------------------------------------------------- results
 
     def _came_back(self, uuid: Uuid, result: CopyResult | str) -> None:
         run, copy = self._by_uuid[uuid]
@@ -219,14 +194,12 @@ class CopyExecution:
         self._stop_units()
 
     def _stop_units(self) -> None:
-        """Keep waiting units from beginning once there is a reason to stop."""
         if not self._are_units_stopped and (why := self._why_stop()):
             self.stopped = self.stopped or why
             self._are_units_stopped = True
             self._actions.stop_units(why)
 
     def _finish_ready(self) -> None:
-        """Finish every copy with nothing unfinished below it."""
         touched, self._touched, self._came_back_since = self._touched, {}, 0
         for run in touched.values():
             while (ready := run.ready(self._size.at_once)) and self._holds(run):
@@ -282,9 +255,7 @@ class CopyExecution:
             self._on_finished(fresh)
 
     def _vanished(self, run: PartitionRun, copy: PlannedCopy, state: SegmentState | None) -> None:
-        """
-        Delete the objects of a copy that was deleted by another writer, which may be done already.
-        """
+        """Delete the objects of a copy that another writer deleted; they may be gone."""
         if state is SegmentState.COPY_SEGMENT_FINISHED:
             self._finished(run, copy, None)
             return
@@ -293,10 +264,7 @@ class CopyExecution:
         detail = f"the metadata has it as {at}" + (f"; objects stay: {failure}" if failure else "")
         run.vanished(copy, detail)
 
-    # ----------------------------------------------------------------------------------- ends
-
     def _end_failed(self, runs: Iterable[PartitionRun]) -> None:
-        """End failed copies, now that nothing of these partitions is on its way."""
         for run in runs:
             for copy in run.to_end():
                 if not self._holds(run):
@@ -314,17 +282,13 @@ class CopyExecution:
             fate, detail = self._end(run.partition, end, custom, is_begun=is_begun)
             if fate is not CopyFate.ENDED:
                 run.stop("open-copy-not-ended")
+        at, why = run.partition, end.reason.value
         self.ends.append(
             EndReceipt(
-                run.partition,
-                end.uuid,
-                end.start_offset,
-                end.last_offset,
-                fate,
-                end.reason.value,
-                detail,
+                at.topic, at.topic_id, at.partition, end.uuid, end.start_offset, end.last_offset,
+                fate, why, detail,
             )
-        )
+        )  # fmt: skip
 
     def _end(
         self,
@@ -334,10 +298,7 @@ class CopyExecution:
         *,
         is_begun: bool,
     ) -> tuple[CopyFate, str]:
-        """
-        Publish that deletion starts, delete the objects, publish that it is finished (F108, F114,
-        F115).
-        """
+        """Publish the start of deletion, delete the objects, publish its end (F108, F114, F115)."""
         publisher = self._actions.publisher
         if not is_begun:
             begun = SegmentState.DELETE_SEGMENT_STARTED
@@ -363,5 +324,4 @@ class CopyExecution:
 
 
 def partitions_of(plan: CopyPlan) -> list[PartitionCopyPlan]:
-    """Return the partitions with something to do."""
     return [one for one in plan.partitions if one.ends or one.copies]

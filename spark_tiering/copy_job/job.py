@@ -1,9 +1,7 @@
 """
-A whole job: planned, its topics claimed, carried out, and reported on.
-
-Nothing is written before the topics are claimed. Afterwards the plan is compared with the state
-again: a given plan that is stale is refused, the job's own is made anew. The plan is stored before
-the first event, so that a later job can see which job left a copy open.
+A whole job: planned, its topics claimed, carried out, and reported on. Nothing is written before
+the topics are claimed; then a given plan that is stale is refused, the job's own is made anew. The
+plan is stored before the first event, so that a later job sees which job left a copy open.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from spark_tiering.copy_job.job_lease import (
     stop_signals,
 )
 from spark_tiering.copy_job.planning import PlanningStop, look_around, plan_now
-from spark_tiering.copy_job.report import CopyFate, JobReport, hindrances, receipt_fields
+from spark_tiering.copy_job.report import CopyFate, JobReport, hindrances
 from spark_tiering.copy_plan.document import fingerprint, format_plan
 from spark_tiering.copy_plan.reasons import CopyMode, LeftOpen
 from spark_tiering.copy_plan.staleness import why_stale
@@ -49,27 +47,21 @@ PLANS_MAX: Final = 3
 STALE_SHOWN_MAX: Final = 5
 
 
-def ignore(_: object) -> None:
-    """Ignore the events of a listener."""
+def ignore(_: object) -> None: ...
 
 
 def never_stop() -> str:
-    """Return no reason to stop."""
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCopyJob:
-    """A plan, and the state it was made from."""
-
     plan: CopyPlan
     seen: CopyJobState
 
 
 @dataclass(frozen=True, slots=True)
 class CopyJobResult:
-    """Receipts of a plan; *stopped* says why not all of it was begun."""
-
     receipts: tuple[CopyReceipt, ...]
     ends: tuple[EndReceipt, ...]
     stopped: str
@@ -93,11 +85,10 @@ def run_job(
     on_progress: Callable[[Progress], None] = ignore,
 ) -> JobReport:
     """
-    Carry out *plan*, or a new one, and return the report. *why_stop* is called between segments,
-    beside the stop signals of the request. *on_plan* gets the plan when the topics are claimed and
-    nothing is begun; *on_progress* the progress. Raises `PlanStale` and `TopicBusy` with nothing
-    done, the errors of opening the engine, and `ConfigError` for copies that brokers adopt: without
-    the window of `spark_tiering.adopt` around them they cost records.
+    Carry out *plan*, or a new one, and return the report. *why_stop* is called between segments.
+    *on_plan* gets the plan before anything is begun. Raises `PlanStale`, `TopicBusy` with nothing
+    done, the engine's errors, and `ConfigError` for copies that brokers adopt: without
+    `spark_tiering.adopt` they cost records.
     """
     began_ms = at.now_ms()
     if CopyMode.ADOPT in (at.request.mode, at.request.mode if plan is None else plan.rules.mode):
@@ -151,10 +142,7 @@ def carry_out(
     signs: StopSignals,
     on_progress: Callable[[Progress], None] = ignore,
 ) -> CopyJobResult:
-    """
-    Carry out a plan that is stored already, and whose topics *lease* has claimed. Receipts are
-    stored on the way.
-    """
+    """Carry out a stored plan, whose topics *lease* has claimed; receipts are stored on the way."""
     copies = [copy for _, copy in planned.plan.in_turn()]
     meter = Meter(on_progress)
     size_bytes = sum(copy.size_bytes for copy in copies)
@@ -182,7 +170,7 @@ def carry_out(
 def _keep(records: JobRecords, receipts: Sequence[CopyReceipt]) -> None:
     """Store receipts; where that fails the report still has them."""
     try:
-        records.add_receipts([receipt_fields(one) for one in receipts])
+        records.add_receipts(receipts)
     except RlmmError as error:
         _log.warning("receipts of %d segments could not be kept: %s", len(receipts), error)
 
@@ -225,7 +213,6 @@ def topics_of(partitions: Iterable[PartitionCopyPlan]) -> list[JobTopic]:
 
 
 def partitions_at_work(plan: CopyPlan) -> list[PartitionCopyPlan]:
-    """Return the partitions in which another job has copies on their way."""
     return [
         one
         for one in plan.partitions
@@ -241,11 +228,7 @@ def _claimed(
     *,
     is_own: bool,
 ) -> tuple[CopyPlan, CopyJobState]:
-    """
-    Claim the topics of *plan*; return the plan to carry out and the state after that. A plan of the
-    job's own that met another job claims its topics as well: either the claim names that job, or
-    the job is over and its copies are planned anew.
-    """
+    """Claim the topics of *plan*; return the plan to carry out, made anew if need be."""
     for _ in range(PLANS_MAX):
         others = partitions_at_work(plan) if is_own else []
         lease.claim(topics_of([*partitions_of(plan), *others]))

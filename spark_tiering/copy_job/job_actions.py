@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("spark_tiering.run.job_hands")
 
 CLAIM_AGE_MS: Final = 5_000
-"""How old the answer may be that a topic is still ours, where no other job writes: a request to
-the store for each event would cost more than the event."""
+"""How old a claim's confirmation may be without brokers: a request an event would cost too much."""
 
 
 class NoFiles:
@@ -64,14 +63,12 @@ class CopyJobActions:
         self._claim_age_ms = 0 if plan.rules.mode is CopyMode.ADOPT else CLAIM_AGE_MS
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
-        """
-        Return why as `CopyActions` says; where the store does not answer, nothing is published.
-        """
+        """Return why; where the store does not answer, nothing is published."""
         topic = JobTopic(partition.topic, partition.topic_id)
         try:
             is_ours = self._claims.check(topic, younger_ms=self._claim_age_ms)
         except StoreError as error:
-            return f"nobody can say whether topic {partition.topic} is still this job's: {error}"
+            return f"topic {partition.topic}: the store did not tell whose it is: {error}"
         return "" if is_ours else f"topic {partition.topic} is not this job's any more"
 
     def started_event(self, partition: TopicIdPartition, copy: PlannedCopy) -> SegmentMetadata:
@@ -112,7 +109,6 @@ class CopyJobActions:
             self._at.engine().run_units(units, copy_segment, came_back)
 
     def stop_units(self, why: str) -> None:
-        """Stop as `CopyActions` says; it sets the mark that `rlmm tier pause` sets."""
         try:
             self._records.ask_to_stop(why)
         except RlmmError as error:

@@ -51,7 +51,6 @@ class StopSignals:
         self._why = self._why or why
 
     def why_stop(self) -> str:
-        """Return why to stop; empty while there is no reason."""
         self._why = self._why or self._look()
         return self._why
 
@@ -73,17 +72,15 @@ class StopSignals:
         try:
             return is_paused()
         except StoreError as error:
-            _log.info("nobody can say whether the job is paused: %s", error)
+            _log.info("the store did not tell whether the job is paused: %s", error)
             return False
 
 
 @contextmanager
 def open_lease(at: CopyJobContext, mode: CopyMode) -> Iterator[JobLease]:
     """
-    Keep the job of *at* alive until the end of the block.
-
-    Raise `StoreUnsuitable` where brokers are to adopt the copies and, of two writers of one object,
-    the store does not let exactly one win; raise the errors of the store. Nothing was begun then.
+    Keep the job alive until the block ends; raises the store's errors with nothing begun, and
+    `StoreUnsuitable` where copies are adopted and the store lets two writers of one object win.
     """
     prefix = at.request.prefix
     traits = at.store.probe(f"{prefix}{FOLDER}")
@@ -105,7 +102,6 @@ def planning_signals(at: CopyJobContext, why_stop: Callable[[], str]) -> StopSig
 def stop_signals(
     at: CopyJobContext, records: JobRecords, why_stop: Callable[[], str]
 ) -> StopSignals:
-    """Return all stop signals of the job: those of its request, and *why_stop*."""
     request = at.request
     limit_s = request.time_limit_s
     return StopSignals(

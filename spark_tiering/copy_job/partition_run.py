@@ -1,10 +1,10 @@
 """
 The run of one partition: which copies may begin, be finished, or must be ended. Pure.
 
-Copies begin and are finished in rising order. The first that fails stops the partition: nothing
-above it begins, and nothing above it is finished but copies of the same event batch, because
-brokers take a copy with a gap below it for the whole. A copy that failed for good is ended. Where
-brokers adopt copies, everything started above it is ended as well. Other copies are left open.
+Copies begin and finish in rising order. The first that fails stops the partition, because brokers
+take a copy with a gap below it for the whole; only copies of the same event batch are still
+finished. A copy that failed for good is ended; where brokers adopt copies, so is everything started
+above it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from spark_tiering.copy_job.report import CopyFate, CopyReceipt
 from spark_tiering.copy_plan.reasons import CopyMode, SegmentAction
+from spark_tiering.layout.strict_json import HexBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,8 +52,6 @@ class PartitionRun:
         self._finished = 0
         """How many are, counted from the lowest."""
 
-    # ------------------------------------------------------------------------------ beginning
-
     @property
     def next_copy(self) -> PlannedCopy | None:
         return self._waiting[0].copy if self._waiting and not self.why_stopped else None
@@ -69,16 +68,7 @@ class PartitionRun:
 
     def not_started(self, copy: PlannedCopy, why: str, detail: str) -> None:
         """The first event of a copy is surely not in the log."""
-        state = self._by_uuid[copy.uuid]
-        state.is_started, state.fate, state.why, state.detail = (
-            False,
-            CopyFate.NOT_BEGUN,
-            why,
-            detail,
-        )
-        self.stop(why)
-
-    # ---------------------------------------------------------------------------- its results
+        self._settle(copy.uuid, CopyFate.NOT_BEGUN, why, detail)
 
     def came_back(self, uuid: Uuid, result: CopyResult) -> None:
         state = self._by_uuid[uuid]
@@ -91,12 +81,9 @@ class PartitionRun:
 
     def lost(self, uuid: Uuid, detail: str) -> None:
         """A worker did not come back: how far its copy went is not known."""
-        state = self._by_uuid[uuid]
-        state.fate, state.why, state.detail = CopyFate.LEFT_OPEN, "worker-lost", detail
-        self.stop("worker-lost")
+        self._settle(uuid, CopyFate.LEFT_OPEN, "worker-lost", detail)
 
     def lost_unless_back(self, uuid: Uuid, detail: str) -> None:
-        """Record the unit as lost where the copy has no result yet."""
         state = self._by_uuid[uuid]
         if state.result is None and state.fate is None:
             self.lost(uuid, detail)
@@ -111,10 +98,7 @@ class PartitionRun:
         return found
 
     def finished(self, copy: PlannedCopy, offset: int | None) -> None:
-        """
-        The event at *offset* says that a copy is finished; None: an event that is not known. Of
-        several that were published together, a lower one may have failed or may follow.
-        """
+        """Record a finished copy, by the *offset* of its event; a lower one may fail or follow."""
         state = self._by_uuid[copy.uuid]
         state.fate, state.offset = CopyFate.FINISHED, offset
         while self._finished < len(self._states) and (
@@ -123,15 +107,12 @@ class PartitionRun:
             self._finished += 1
 
     def left_open(self, copy: PlannedCopy, why: str, detail: str) -> None:
-        """A later job finishes or ends it."""
-        self._settle(copy, CopyFate.LEFT_OPEN, why, detail)
+        self._settle(copy.uuid, CopyFate.LEFT_OPEN, why, detail)
 
     def vanished(self, copy: PlannedCopy, detail: str) -> None:
-        """Record that another writer has deleted the copy meanwhile."""
-        self._settle(copy, CopyFate.VANISHED, "deleted-meanwhile", detail)
+        self._settle(copy.uuid, CopyFate.VANISHED, "deleted-meanwhile", detail)
 
     def failed(self, copy: PlannedCopy, why: str, detail: str) -> None:
-        """Record that the copy can never be finished: it is to be ended."""
         state = self._by_uuid[copy.uuid]
         state.why, state.detail = why, detail
         self.stop(why)
@@ -140,19 +121,13 @@ class PartitionRun:
         """Begin nothing more; the first reason counts."""
         self.why_stopped = self.why_stopped or why
 
-    def _settle(self, copy: PlannedCopy, fate: CopyFate, why: str, detail: str) -> None:
-        state = self._by_uuid[copy.uuid]
+    def _settle(self, uuid: Uuid, fate: CopyFate, why: str, detail: str) -> None:
+        state = self._by_uuid[uuid]
         state.fate, state.why, state.detail = fate, why, detail
         self.stop(why)
 
-    # ------------------------------------------------------------------------------ the end
-
     def to_end(self) -> list[PlannedCopy]:
-        """
-        Return the copies that must be ended, from the top down, once nothing is on its way. They
-        are those that failed for good; where brokers adopt copies also everything started above, so
-        that no lone copy above a gap is left.
-        """
+        """Return the copies to end, from the top down: failed, or for brokers above one."""
         bad = [state for state in self._states if state.is_started and _is_lost_cause(state)]
         if bad and self._mode is CopyMode.ADOPT:
             lowest = bad[0].copy.start_offset
@@ -173,9 +148,7 @@ class PartitionRun:
         state.detail = detail or state.detail
 
     def receipts(self) -> Iterator[CopyReceipt]:
-        """
-        Return receipts of all copies; one that is started, not finished and not ended is open.
-        """
+        """Return receipts of all copies; one started, not finished and not ended is open."""
         return (self.receipt(state.copy) for state in self._states)
 
     def receipt(self, copy: PlannedCopy) -> CopyReceipt:
@@ -183,25 +156,27 @@ class PartitionRun:
         result, fate = state.result, state.fate
         if fate is None:
             fate = CopyFate.LEFT_OPEN if state.is_started else CopyFate.NOT_BEGUN
+        crc = None if result is None else result.log_crc64nvme
         return CopyReceipt(
-            self.partition,
+            self.partition.topic,
+            self.partition.topic_id,
+            self.partition.partition,
             copy.uuid,
             copy.start_offset,
             copy.last_offset,
-            copy.action,
             fate,
             state.why or ("" if fate is CopyFate.FINISHED else self.why_stopped),
             state.detail,
-            copy.size_bytes if fate is CopyFate.FINISHED else 0,
-            0 if result is None else result.stored_bytes,
-            0 if result is None else result.requests,
-            0.0 if result is None else result.seconds,
-            state.offset,
-            None if result is None else result.log_crc64nvme,
-            () if result is None else result.findings,
+            action=copy.action,
+            log_bytes=copy.size_bytes if fate is CopyFate.FINISHED else 0,
+            stored_bytes=0 if result is None else result.stored_bytes,
+            requests=0 if result is None else result.requests,
+            seconds=0.0 if result is None else round(result.seconds, 3),
+            offset=state.offset,
+            crc64nvme=None if crc is None else HexBytes(crc.to_bytes(8)),
+            findings=() if result is None else result.findings,
         )
 
 
 def _is_lost_cause(state: _CopyRun) -> bool:
-    """Return whether it failed in a way that no retry helps."""
     return state.fate is None and bool(state.why)

@@ -1,9 +1,4 @@
-"""
-Planning by the state of source, cluster, metadata and store.
-
-Tasks of the engine read segments where only reading gives the details: a first plan names the
-segments to read, then another one is made, until none is named.
-"""
+"""Planning by source, cluster, metadata and store, until no segment has to be read for a plan."""
 
 from __future__ import annotations
 
@@ -72,10 +67,8 @@ class CopyJobState:
 
 def look_around(at: CopyJobContext, partitions: Collection[TopicIdPartition] = ()) -> CopyJobState:
     """
-    Read the source, then the metadata of its partitions and of *partitions*. In this order a copy
-    that is made meanwhile is seen; a segment that is written meanwhile can wait. Raises
-    `ConfigError` for an archive in a cluster's own metadata, `NotReady` where no metadata can be
-    read, and the errors of source and cluster.
+    Read the source, then the metadata, so that a copy made meanwhile is seen. Raises `ConfigError`
+    for an archive in a cluster's own metadata, and `NotReady`.
     """
     request = at.request
     facts = None
@@ -107,9 +100,8 @@ def look_around(at: CopyJobContext, partitions: Collection[TopicIdPartition] = (
 
 def _require_own_log(cluster_id: str, clusters: Collection[str]) -> None:
     """
-    Refuse an archive in the metadata that the brokers of its own source use. They ignore it as long
-    as the topic is not tiered. Once it is, they delete records below the highest finished offset,
-    copied or not, and an archive may have gaps.
+    Refuse an archive in the metadata of its own cluster: once the topic is tiered, its brokers
+    delete records below the highest finished offset, and an archive may have gaps.
     """
     if cluster_id and cluster_id in clusters:
         msg = (
@@ -121,7 +113,6 @@ def _require_own_log(cluster_id: str, clusters: Collection[str]) -> None:
 
 
 def evidence_of(at: CopyJobContext, seen: CopyJobState) -> list[OpenCopyEvidence]:
-    """Return the evidence about every open copy."""
     opened = [
         segment
         for image in seen.image.partitions
@@ -139,10 +130,8 @@ def plan_now(
     why_stop: Callable[[], str] = lambda: "",
 ) -> CopyPlan:
     """
-    Plan by the state *seen*. Segments are read, nothing is changed. *known* has the segments that
-    earlier plans have read, and gets those that this one reads. Copying verifies that a segment is
-    still the one that was read. *why_stop* is called as segments are read, which may take hours;
-    raises `PlanningStop` where it returns a reason.
+    Plan by *seen*; nothing is changed. *known* keeps read segments for later plans. A reason of
+    *why_stop*, called between segments, raises `PlanningStop`.
     """
     planner = _Planner(
         at, seen, rules_of(at), evidence_of(at, seen), {} if known is None else known, why_stop
@@ -151,7 +140,6 @@ def plan_now(
 
 
 def rules_of(at: CopyJobContext) -> PlanRules:
-    """Return the rules that the request sets for a new plan."""
     return PlanRules(
         at.request.mode,
         at.now_ms(),
@@ -275,7 +263,6 @@ def _with_details(
 
 
 def _not_inspected(plan: PartitionCopyPlan, seen: CopyJobState) -> Iterator[tuple[_Place, int]]:
-    """Return the segments of a partition that a plan wants to be read, and their size."""
     surveyed = seen.surveyed.get(plan.partition)
     if surveyed is None:
         return

@@ -16,13 +16,8 @@ if TYPE_CHECKING:
 
 
 class EventPublisher(Protocol):
-    """Publishes events; see `spark_tiering.copy_job.publishing.CopyEventPublisher`."""
-
     def start_all(self, segments: Sequence[SegmentMetadata]) -> list[WriteAnswer | PublishRefusal]:
-        """
-        Publish that copies are started; return the outcomes in the order of *segments*. None waits
-        for the verdict on another.
-        """
+        """Publish starts without waiting for verdicts in between; return outcomes in order."""
 
     def move_all(
         self,
@@ -30,10 +25,7 @@ class EventPublisher(Protocol):
         state: SegmentState,
         segments: Sequence[tuple[Uuid, bytes | None]],
     ) -> list[WriteAnswer | PublishRefusal]:
-        """
-        Publish that segments of one partition have come to *state*, in their order: id and custom
-        metadata of each.
-        """
+        """Publish that a partition's segments, id and custom metadata, have come to *state*."""
 
     def state(
         self, partition: TopicIdPartition, uuid: Uuid
@@ -42,8 +34,6 @@ class EventPublisher(Protocol):
 
 
 class CopyActions(Protocol):
-    """Everything outside the driver that carrying out a plan needs."""
-
     @property
     def publisher(self) -> EventPublisher: ...
 
@@ -60,10 +50,7 @@ class CopyActions(Protocol):
     def copy(
         self, units: Sequence[CopyTask], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
-        """
-        Run *units*; pass each result once to *on_result*, on the caller's thread. The result of a
-        task that was lost is a text.
-        """
+        """Run *units*; *on_result* gets each result once, a text if lost, on this thread."""
 
     def stop_units(self, why: str) -> None:
         """Keep units that have not begun from beginning, where that can be done. Raises nothing."""

@@ -1,9 +1,4 @@
-"""
-Publishing of the events of copies, and every way in which it can fail, as values.
-
-The metadata's client settles lost answers (`broker_adapter.lost_answers`). A copy of which it
-cannot say whether its event is stored is left open for the next job.
-"""
+"""Publishing of events of copies; a copy whose event has an unknown outcome stays open."""
 
 from __future__ import annotations
 
@@ -44,8 +39,6 @@ class PublishFailure(StrEnum):
 
 
 class PublishRefusal(NamedTuple):
-    """An event that took no effect, as far as is known."""
-
     failure: PublishFailure
     detail: str
 

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_tiering.copy_plan.reasons import NotCopiedReason
+import msgspec
+
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
 from spark_tiering.copy_plan.summary import size_text
+from spark_tiering.layout.strict_json import HexBytes, plain_values
 from spark_tiering.reporting.progress import span_text
-from spark_tiering.reporting.report import first_lines, partition_fields
+from spark_tiering.reporting.report import first_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rlmm.metadata.ids import TopicIdPartition, Uuid
     from spark_tiering.copy_plan.plan import CopyPlan, LeftOutRun, PartitionCopyPlan
-    from spark_tiering.copy_plan.reasons import SegmentAction
 
 
 VERSION: Final = 1
@@ -61,54 +63,46 @@ class CopyFate(StrEnum):
 
     @property
     def is_fine(self) -> bool:
-        """Return whether no operator has to look at it."""
         return self in (CopyFate.FINISHED, CopyFate.NOT_BEGUN)
 
 
-@dataclass(frozen=True, slots=True)
-class CopyReceipt:
-    """
-    The outcome of one segment of the plan. *why* is empty where all went well. *offset* is that of
-    the event that finished it, in its metadata partition. *crc64nvme* is the sum of its log object,
-    None where this job did not write it.
-    """
+class EndReceipt(msgspec.Struct, frozen=True, rename="camel"):
+    """The outcome of an open copy that was to be ended before anything was copied."""
 
-    partition: TopicIdPartition
-    uuid: Uuid
-    start_offset: int
-    last_offset: int
-    action: SegmentAction
+    topic: str
+    topic_id: Uuid
+    partition_number: int = msgspec.field(name="partition")
+    uuid: Uuid = msgspec.field(name="id")
+    start_offset: int = msgspec.field(name="start")
+    last_offset: int = msgspec.field(name="last")
     fate: CopyFate
     why: str = ""
+    """Empty where all went well."""
     detail: str = ""
+
+    @property
+    def partition(self) -> TopicIdPartition:
+        return TopicIdPartition(self.topic_id, self.topic, self.partition_number)
+
+
+class CopyReceipt(EndReceipt, frozen=True, kw_only=True, rename="camel"):
+    action: SegmentAction
     log_bytes: int = 0
     stored_bytes: int = 0
     requests: int = 0
     seconds: float = 0.0
     offset: int | None = None
-    crc64nvme: int | None = None
+    """That of the event that finished it."""
+    crc64nvme: HexBytes | None = None
+    """The sum of its log object; None where this job did not write it."""
     findings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class EndReceipt:
-    """The outcome of an open copy that was to be ended before anything was copied."""
-
-    partition: TopicIdPartition
-    uuid: Uuid
-    start_offset: int
-    last_offset: int
-    fate: CopyFate
-    why: str
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
     """
-    *stopped* says why the job ended before its plan; it is empty where it did not. *findings*
-    concern the job as a whole: missing features of the store, places that were left out of the
-    source. *hindrances* are segments that cannot be copied until an operator acts.
+    *stopped* says why the job ended before its plan. *findings* concern the whole job, *hindrances*
+    are segments that cannot be copied until an operator acts.
     """
 
     job_id: str
@@ -159,8 +153,8 @@ class JobReport:
             "requests": sum(one.requests for one in self.receipts),
             "findings": list(self.findings),
             "hindrances": list(self.hindrances),
-            "ends": [end_fields(one) for one in self.ends],
-            "copies": [receipt_fields(one) for one in self.receipts],
+            "ends": plain_values(self.ends),
+            "copies": plain_values(self.receipts),
         }
 
     def lines(self) -> Iterator[str]:
@@ -184,38 +178,7 @@ class JobReport:
 
 
 def not_fine_lines(receipts: Iterable[CopyReceipt]) -> Iterator[str]:
-    """Yield a line for each segment that an operator has to look at."""
     return first_lines([_line(one) for one in receipts if not one.fate.is_fine])
-
-
-def receipt_fields(one: CopyReceipt) -> dict[str, Any]:
-    return {
-        **_segment_fields(one),
-        "action": one.action.value,
-        "logBytes": one.log_bytes,
-        "storedBytes": one.stored_bytes,
-        "requests": one.requests,
-        "seconds": round(one.seconds, 3),
-        "offset": one.offset,
-        "crc64nvme": None if one.crc64nvme is None else f"{one.crc64nvme:016x}",
-        "findings": list(one.findings),
-    }
-
-
-def end_fields(one: EndReceipt) -> dict[str, Any]:
-    return _segment_fields(one)
-
-
-def _segment_fields(one: CopyReceipt | EndReceipt) -> dict[str, Any]:
-    return {
-        **partition_fields(one.partition),
-        "id": str(one.uuid),
-        "start": one.start_offset,
-        "last": one.last_offset,
-        "fate": one.fate.value,
-        "why": one.why,
-        "detail": one.detail,
-    }
 
 
 def _line(one: CopyReceipt | EndReceipt) -> str:

@@ -24,34 +24,19 @@ NO_BROKER: Final = -1
 """Broker id of archives: no broker has it, so their copies are not taken for a broker's."""
 WAVE_BYTES: Final = 64 * 2**30
 START_AT_ONCE: Final = 64
-"""
-Events on their way at once, in archives: the log makes one write of those that come together.
-
-Of these any may be stored and any may not, when an event fails or the driver dies; so a copy may be
-finished while one below it is still open. That costs nothing in an archive:
-
-- Each is said to be finished only after its own three objects were verified, and the log refuses it
-  where its deletion has begun since: a finished copy without objects cannot come of it.
-- What goes by the highest finished offset alone, and takes what lies below for copied, are brokers.
-  They never see this log (an archive in a cluster's own metadata is refused); jobs and readers here
-  go by the ranges that finished copies hold, and find the rest lacking.
-- A copy that stayed open is completed by the next job, whole objects even where the source has lost
-  the segment by then.
-
-Copies that brokers adopt begin and are finished one by one.
-"""
+"""Events on their way at once, in archives: the log makes one write of those that come together.
+When one fails, or the driver dies, a copy may be finished above an open one. That costs nothing:
+its own three objects were verified, brokers never see this log, jobs and readers go by the ranges
+that finished copies hold, and a later job completes the open copy. Adopted copies go one by one."""
 SMALL_UNITS_OF_SLOT: Final = 256
 SMALL_BYTES_OF_SLOT: Final = 512 * 2**20
 """Copies that are small take less time than the beginning and the end of a wave."""
 WAVE_UNITS_OF_SLOT: Final = 4
-"""Copies on their way for each slot: enough that short ones leave no slot idle for long, few
-enough that a driver that dies leaves little open."""
+"""Copies on their way for each slot: no slot idles for long, a driver that dies leaves few."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """The cluster whose segments are copied."""
-
     bootstrap_servers: str
     command_config: str = ""
     """The path of a Java `client.properties`."""
@@ -60,8 +45,6 @@ class ClusterAccess:
 
 @dataclass(frozen=True, slots=True)
 class WaitLimits:
-    """Limits how long a job waits for others."""
-
     publish_s: float = 30.0
     """For the verdict on an event, and for answers of the metadata."""
     ready_s: float = 60.0
@@ -77,10 +60,7 @@ class WaitLimits:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """
-    A copy job as it is asked for. Without a *cluster* the source is read offline: copied folders,
-    or brokers that are down. *pace* is that of the whole job.
-    """
+    """A requested copy job; offline without a *cluster*. *pace* is the whole job's."""
 
     mode: CopyMode
     source: SourceSettings
@@ -115,7 +95,6 @@ class JobRequest:
         return RequestCosts(checks_of_object=2)
 
     def wave_size(self, slots: int) -> WaveSize:
-        """Return the size of waves with so many slots."""
         slots = max(1, slots)
         units = self.wave_units or slots * WAVE_UNITS_OF_SLOT
         if self.wave_units is not None or self.mode is CopyMode.ADOPT:

@@ -66,7 +66,6 @@ class CopyJobContext:
         )
 
     def open_own_store(self) -> ObjectStore:
-        """Open a second store, for a thread of its own."""
         return open_store(self.request.store)
 
     def engine(self) -> ExecutionEngine:
@@ -82,10 +81,7 @@ def open_surroundings(
     now_ms: Callable[[], int] = SYSTEM_CLOCK.now_ms,
     engine: ExecutionEngine | None = None,
 ) -> Iterator[CopyJobContext]:
-    """
-    Open the parts that *request* names, the likeliest to fail first; a given *engine* stays open.
-    Raises the errors of each part, with nothing changed.
-    """
+    """Open the parts that *request* names; a given *engine* stays open. Raises their errors."""
     with ExitStack() as opened:
         source = open_source(request.source)
         opened.callback(source.close)

@@ -1,11 +1,6 @@
 """
 Engines that run units of work: in this process, or on Spark.
 
-    with open_engine(ExecutionSettings(master="local[4]")) as engine:
-        outcomes = engine.run_units(units, fn, on_result)      # a result or a UnitLost for each
-
-By module, bottom up:
-
     protocol        the protocol of engines; the value for a unit without a result
     settings        settings of an engine
     in_process      units in this process, without Spark
@@ -19,7 +14,6 @@ By module, bottom up:
     opening         from settings to an engine
 
 Invariants:
-
 - Each unit is a task of its own, and has one outcome: the first one that arrives.
 - A unit's failure is its own: the others are run.
 - Nothing runs on when a call has returned or raised. Only an executor that Spark itself has lost

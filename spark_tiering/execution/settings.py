@@ -23,8 +23,7 @@ GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 PORT_MAX = 65_535
 
 TRIES = 4
-"""How often Spark runs a task before its job fails: its own default everywhere but on one machine,
-where it would be once."""
+"""How often Spark runs a task before its job fails: its own default, but for one machine."""
 
 _LOCAL = re.compile(r"local(?:\[(?P<slots>\d+|\*)\])?")
 _MASTER = re.compile(r"(?P<host>[^:/,\[\]]+|\[[^\]]+\]):(?P<port>\d{1,5})")
@@ -36,13 +35,11 @@ class ExecutionSettings:
     """None: in this process. Else Spark's word, `local[4]`, `spark://host:7077`, `yarn`,
     `k8s://...`; `sc://host` for Spark Connect; `SUBMITTED` under spark-submit."""
     slots: int = 1
-    """How many units run at a time in this process. More than one are threads: for functions that
-    share nothing."""
+    """How many units run at a time here; several are threads, for functions that share nothing."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Further settings of Spark's; they stand above ours, and below those of spark-submit."""
     log_file: str = ""
-    """Where everything goes that Spark and its workers print; empty: nowhere. Not for sessions that
-    somebody else has started."""
+    """Where our own Spark and its workers print to; empty: nowhere."""
     cache_folder: str = ""
     """For what is made once; empty: `rlmm` in the user's own cache."""
 
@@ -68,7 +65,6 @@ def is_submitted(environment: Mapping[str, str] | None = None) -> bool:
 
 
 def retrying(master: str) -> str:
-    """Return *master* so that Spark repeats tasks on one machine, too."""
     found = _LOCAL.fullmatch(master)
     return master if found is None else f"local[{found['slots'] or 1},{TRIES}]"
 
@@ -84,7 +80,7 @@ def standalone_masters(master: str) -> list[tuple[str, int]]:
 
 
 KILL_TIMEOUT = "spark.python.task.killTimeout"
-"""How long a Python worker may go on whose task Spark knows to be over; 2 s where nobody said."""
+"""How long a Python worker may go on whose task Spark knows to be over; 2 s by default."""
 
 _UNITS_S = {"us": 1e-6, "ms": 1e-3, "": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
 _FORM = re.compile(r"\s*(\d+)\s*([a-z]*)\s*")

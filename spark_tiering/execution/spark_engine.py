@@ -1,10 +1,7 @@
 """
-The engine on Spark: units as jobs, their outcomes, their retries and their end.
-
-All units are one job first. Where that job fails, because the workers of some unit died again and
-again, those without an outcome are run a second time, each as a job of its own: then it is known
-which unit is at fault. Invariant: when a call returns or raises, no task of it runs any more; a
-task that Spark was told to end goes on for a while, and the call waits for it.
+The engine on Spark: units as jobs, their outcomes, their retries and their end. Where the one job
+fails, units without an outcome are run again, each as a job of its own, to find the one at fault.
+Invariant: when a call returns or raises, no task of it runs any more.
 """
 
 from __future__ import annotations
@@ -72,8 +69,7 @@ LOOK_S: Final = 0.5
 GIVE_UP_S: Final = 60.0
 """How long the engine waits for cancelled jobs to end."""
 NOTICE_S: Final = 2.5
-"""How late a Python worker is looked at whose task was to end: Spark does every 2 s, and only then
-does its `spark.python.task.killTimeout` begin."""
+"""How late Spark looks at a cancelled task; only then `spark.python.task.killTimeout` begins."""
 
 
 class SparkJobs(Protocol):
@@ -89,19 +85,12 @@ class SparkJobs(Protocol):
     def run(
         self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
     ) -> None:
-        """
-        Run one job, one task for each parcel; raises the errors of Spark. Any thread may call it.
-
-        Calls *arrive* with every outcome, also more than once and from any thread, and by the end
-        with all of them.
-        """
+        """Run a job, a task a parcel; *arrive* gets outcomes, also twice and from any thread."""
 
     def cancel(self) -> None: ...
 
 
 class UnitArrival(NamedTuple):
-    """The outcome of a unit."""
-
     parcel: Parcel
 
 
@@ -119,8 +108,6 @@ def _drop(parcel: Parcel) -> None: ...
 
 
 class SparkEngine(ClosedByWith):
-    """Runs units as jobs. One call at a time."""
-
     def __init__(self, jobs: SparkJobs, end: Callable[[], None] | None = None) -> None:
         self._jobs = jobs
         self._end = end
@@ -160,11 +147,7 @@ class SparkEngine(ClosedByWith):
     def _again(
         self, errand: TaskContext, parcels: list[Parcel], gathered: UnitResults[R]
     ) -> dict[int, str]:
-        """
-        Return each of *parcels* as a job of its own, if any can be run; why those left have failed.
-
-        Such a job has no other task that could still run when it has failed.
-        """
+        """Run each of *parcels* as its own job; a failed one has no other task still running."""
         unfit = self._round(replace(errand, is_probe=True), [parcels[:1]], 1, _drop)
         if not unfit:
             return self._round(errand, [[each] for each in parcels], self.slots, gathered.add)
@@ -181,10 +164,6 @@ class SparkEngine(ClosedByWith):
         at_a_time: int,
         add: Callable[[Parcel], None],
     ) -> dict[int, str]:
-        """
-        Run jobs, so many at a time, and pass on the results that arrive; return why the units of
-        some have failed.
-        """
         self._rounds += 1
         told: queue.SimpleQueue[UnitArrival | SparkJobFailure | None] = queue.SimpleQueue()
         waiting = portions[::-1]

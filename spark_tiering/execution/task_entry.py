@@ -1,8 +1,6 @@
 """
-The entry of a task: one unit, and how it travels there and back. Executors import this module.
-
-An exception of a unit becomes a value before it leaves the task: for Spark the task succeeded. Only
-a worker on which no unit could run raises, so that Spark tries another one.
+The entry of a task, which executors import: a unit's exception travels back as a value. Only a
+worker that can run no unit raises, so that Spark tries another.
 """
 
 from __future__ import annotations
@@ -38,12 +36,7 @@ class TaskContext:
 
 
 def carry_out(errand: TaskContext, index: int, unit: bytes) -> bytes:
-    """
-    Return the outcome of a unit, pickled.
-
-    Raises `EngineUnfit` where no unit can run: the worker has another version of rlmm, or cannot
-    unpickle the function.
-    """
+    """Return the pickled outcome of a unit; raises `EngineUnfit` where no unit can run."""
     if errand.version != __version__:
         msg = f"the driver is rlmm {errand.version}, a worker has {__version__}"
         raise EngineUnfit(msg)
@@ -59,12 +52,7 @@ def carry_out(errand: TaskContext, index: int, unit: bytes) -> bytes:
 
 
 def _set_apart_what_is_imported() -> None:
-    """
-    Freeze the objects of imported modules for the garbage collector, after each import.
-
-    Between two tasks Spark has a worker collect garbage over all objects: with a client of S3
-    loaded that takes longer than a small copy. Modules stay anyway.
-    """
+    """Keep imported modules from the garbage collection that Spark makes between tasks."""
     if (modules := len(sys.modules)) not in _set_apart_at:
         _set_apart_at.add(modules)
         gc.freeze()
@@ -75,7 +63,6 @@ _set_apart_at: set[int] = set()
 
 
 def outcome_of(index: int, unit: U, fn: Callable[[U], object]) -> bytes:
-    """Return the result of a unit that can be read, or a `UnitLost`, pickled."""
     try:
         outcome = fn(unit)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a unit's failure is its own

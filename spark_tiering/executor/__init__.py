@@ -1,11 +1,6 @@
 """
 The work of executors, one unit at a time: a segment is inspected, copied, checked or deleted.
 
-    result = copy_segment(task)      # in any process; task and result are plain values
-    result.outcome.is_done           # then the copy may be finished
-
-By module, bottom up:
-
     throttle            the pace of a job, in shares to its slots
     tasks               tasks and results of units
     limited_io          files and a store under a deadline, at a pace, counted
@@ -17,7 +12,6 @@ By module, bottom up:
     segment_copy        all of that: one segment that ends up in the store whole, or not at all
 
 Invariants:
-
 - A manifest is written only when log and indexes are there, as they were read, from a source that
   still has what was read.
 - A fault of a source, a store or a deadline is a value; errors are mistakes of the caller.

@@ -1,10 +1,7 @@
 """
 Limited I/O of a unit: files and a store under a deadline, at a pace, with requests counted.
-
-`UnitEnd` ends a unit at any point, also from within a store that asks for more to send; stores
-leave nothing behind then. It never leaves `spark_tiering`: the runner of a unit returns its outcome
-as a value. Sources fail as `UnitEnd`; errors that arrive as `StoreError` or `ConfigError` are the
-store's.
+`UnitEnd` ends a unit at any point and never leaves `spark_tiering`. Faults of a source are
+`UnitEnd`, so a `StoreError` or `ConfigError` is the store's.
 """
 
 from __future__ import annotations
@@ -43,15 +40,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READINGS = 2
-"""
-A log is read twice, to be inspected and to be sent, and counts half each time: so what is copied
-keeps to the pace, and neither the source nor the store is met by a burst.
-"""
+"""A log is read twice and counts half each time, so that no burst meets source or store."""
 
 
 class UnitEnd(Exception):
-    """Ends a unit, with its outcome."""
-
     def __init__(self, outcome: UnitOutcome, detail: str) -> None:
         super().__init__(detail)
         self.outcome = outcome
@@ -98,11 +90,7 @@ class UnitLimits:
 
 
 class LimitedFiles:
-    """
-    The files of one partition; `facts` are those of the first look until `look_again`.
-
-    *log* is the file without which there is no segment any more.
-    """
+    """The files of a partition; `facts` are of the last look. The segment needs its *log*."""
 
     def __init__(self, files: PartitionFiles, watch: UnitLimits, log: str = "") -> None:
         self._files = files
@@ -124,7 +112,6 @@ class LimitedFiles:
         return _sourced(self._files.facts)
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """Return the bytes of a file; see `PartitionFiles.read`."""
         self._watch.read(size)
         return _sourced(lambda: self._files.read(name, start, size))
 
@@ -137,11 +124,7 @@ class LimitedFiles:
             self.end_changed(part, stream.finding.detail)
 
     def end_changed(self, part: SegmentPart, detail: str) -> NoReturn:
-        """
-        End the unit because a part has changed.
-
-        A log that is still there is another one; a file beside it may be read anew.
-        """
+        """End the unit for a changed part; a file beside the log may be read anew."""
         if self._log and self._log not in self.look_again():
             raise UnitEnd(UnitOutcome.SOURCE_GONE, detail)
         is_log = part is SegmentPart.LOG
@@ -167,9 +150,7 @@ class LimitedStore(ClosedByWith):
         self._s3 = settings if isinstance(settings, S3Settings) else None
 
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
-        """
-        Put as `ObjectStore.put` does; where a bucket looks first, the rest is counted at the end.
-        """
+        """Put as `ObjectStore.put`; where a bucket looks first, the rest is counted at the end."""
         size_bytes = content.sum.size_bytes
         self._watch.ask()
         outcome = self._store.put(key, content)
@@ -181,7 +162,6 @@ class LimitedStore(ClosedByWith):
         return outcome
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """Put as `ObjectStore.put_stream` does; the number of requests is known at its end."""
         self._watch.ask(2)
         outcome = self._store.put_stream(key, stream)
         if isinstance(outcome, ObjectWritten):

@@ -38,12 +38,7 @@ class StoredSegmentState(NamedTuple):
 
 
 def look(store: ObjectStore, segment: SegmentMetadata, prefix: str = "") -> StoredObjects:
-    """
-    Look at the objects of an open copy: at most four requests, and only the manifest is read.
-
-    A store that cannot be asked is `StoredObjects.UNKNOWN`. Without a manifest it is unknown
-    whether the other two are right: they are `PARTIAL`, and a job that resumes compares them.
-    """
+    """Look at an open copy by at most four requests; without a manifest it is at most `PARTIAL`."""
     try:
         return examine(store, segment, prefix).objects
     except StoreError:
@@ -53,12 +48,7 @@ def look(store: ObjectStore, segment: SegmentMetadata, prefix: str = "") -> Stor
 def examine(
     store: ObjectStore, segment: SegmentMetadata, prefix: str = "", *, is_sure: bool = False
 ) -> StoredSegmentState:
-    """
-    Return the state in detail; raises the errors of the store.
-
-    *is_sure* also reads log and indexes, where their checksums are known and the store does not
-    tell those of its objects.
-    """
+    """Return the state in detail; raises the store's errors. *is_sure* reads for lacking sums."""
     keys = object_keys(segment.id, segment.start_offset, prefix)
     found = {kind: store.head(key) for kind, key in keys.items()}
     facts = {kind: one for kind, one in found.items() if isinstance(one, ObjectFacts)}
@@ -97,7 +87,6 @@ def examine(
 def read_manifest(
     store: ObjectStore, key: str
 ) -> Manifest | LayoutFinding | ObjectAbsent | ObjectArchived:
-    """Return the manifest under *key*; a finding where it is none."""
     got = store.get(key, 0, MANIFEST_BYTES_MAX)
     if isinstance(got, ObjectAbsent | ObjectArchived):
         return got
@@ -111,10 +100,7 @@ def _read_sums(
     manifest: Manifest,
     stored: dict[ObjectKind, StoredObject],
 ) -> list[str]:
-    """
-    Read the sums that the store does not tell into *stored*; return the objects that could not be
-    read.
-    """
+    """Read sums that the store does not tell into *stored*; return the unreadable objects."""
     described = manifest.described
     if not isinstance(described, SegmentDescription) or described.note is None:
         return []

@@ -17,13 +17,7 @@ AFTER_THE_MANIFEST = (ObjectKind.INDEXES, ObjectKind.LOG)
 
 @dataclass(frozen=True, slots=True)
 class ObjectDeletion:
-    """
-    Tells the outcome of a deletion.
-
-    Where it is not done some objects may still be there, and it is to be repeated: *detail* says
-    what failed. A done one may have a *detail*, too: unfinished uploads that could not be looked
-    for.
-    """
+    """*detail* says what failed; a done one has it for uploads that could not be looked for."""
 
     is_done: bool
     uploads_ended: int = 0
@@ -39,11 +33,8 @@ def delete_objects(
     with_uploads: bool = True,
 ) -> ObjectDeletion:
     """
-    Delete all three objects, and end unfinished uploads of them; absent ones are no error. A
-    finished copy has no uploads, and its caller need not look for them.
-
-    The manifest goes first: without it the rest is no segment. Then uploads, so that a leftover
-    writer completes none, and the other two.
+    Delete the objects, the manifest first, and unfinished uploads before the other two, so that no
+    leftover writer completes one; absent ones are no error.
     """
     keys = object_keys(segment_id, start_offset, prefix)
     ended, detail = 0, ""

@@ -1,6 +1,5 @@
 """
-The copy of one segment: read and judged, written, verified, and only then described by its
-manifest.
+The copy of one segment: read and judged, written, verified, then described by its manifest.
 
     inspected once, which also gives the sums of the log      nothing is written before
     the other files summed up, the source looked at again     the bytes are of one moment
@@ -8,8 +7,7 @@ manifest.
     the source looked at once more                            the source is unchanged
     manifest                                                  from here on the segment is there
 
-Every failure is the unit's outcome, never an error. A repeated attempt finds the objects of the one
-before it, and two at once write the same bytes: one of them wins, the other finds them.
+Every failure is the unit's outcome. Of two attempts at once one wins, the other finds its objects.
 """
 
 from __future__ import annotations
@@ -104,7 +102,6 @@ class _Copy:
         self._files = LimitedFiles(task.files, watch, segment_file(task.segment.start_offset, LOG))
 
     def run(self) -> StoredSegment:
-        """Copy the segment. Raise `UnitEnd` where that fails."""
         task = self._task
         if task.action is SegmentAction.COMPLETE:
             return self._verified()

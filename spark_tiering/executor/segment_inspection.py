@@ -28,12 +28,7 @@ LOST = (SegmentFindingKind.MISSING, SegmentFindingKind.CHANGED)
 
 
 def inspect_task(task: InspectTask) -> InspectResult:
-    """
-    Read one segment, and give its details; blockers are among them.
-
-    Without details the source could not be read, the segment went away while it was, or time was
-    up: that is a value, too.
-    """
+    """Read one segment for details and blockers; none where it could not be read in time."""
     watch = UnitLimits(task.deadline_s, throttle_of(task.job_id, task.pace))
     files = LimitedFiles(task.files, watch)
     try:
@@ -56,13 +51,7 @@ def inspect_with_state(
     rules: InspectionRules,
     on_piece: Callable[[bytes], object] | None = None,
 ) -> SegmentReport:
-    """
-    Read a segment once, starting from the state that the partition's files give for its base
-    offset.
-
-    The logs below it are read only where its producer snapshot, or the check point of leader
-    epochs, is missing or wrong. An unknown log start proves nothing.
-    """
+    """Read a segment, and logs below it only where a snapshot or the check point is not right."""
     before = state_before(
         files,
         segments,

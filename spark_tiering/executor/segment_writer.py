@@ -1,8 +1,6 @@
 """
-The writer of a segment's three objects, in their order and each verified: the manifest is last.
-
-An interruption ends a writing as `UnitEnd`, before the manifest: the objects so far are no segment
-to any reader, and a repeat finds them. The writer does not know where the bytes come from.
+The writer of a segment's three objects, in their order and each verified: the manifest is last. An
+interruption is `UnitEnd` before the manifest: no reader takes these objects for a segment.
 """
 
 from __future__ import annotations
@@ -65,15 +63,11 @@ class PartSource(NamedTuple):
 
 
 class LogToWrite(NamedTuple):
-    """Holds a log that was read once: its facts, and its bytes once more."""
-
     digest: ContentDigest
     pieces: Callable[[], Iterator[bytes]]
 
 
 class IndexesToWrite(NamedTuple):
-    """Holds the parts beside a log, and the description of their object."""
-
     made: MadeIndexes
     parts: Mapping[SegmentPart, PartSource]
 
@@ -104,12 +98,7 @@ def read_indexes(parts: Mapping[SegmentPart, PartSource]) -> IndexesToWrite:
 
 
 class SegmentWriter:
-    """
-    Writes one segment: log, indexes, manifest, called in this order.
-
-    *looks_first* asks for each object before it is sent: an object of an earlier attempt need not
-    be sent again. Objects that are there are compared by length and checksum and never replaced.
-    """
+    """Writes log, indexes, manifest in this order; *looks_first* for objects already there."""
 
     def __init__(
         self,

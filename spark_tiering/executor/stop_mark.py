@@ -1,7 +1,6 @@
 """
-The stop mark of a job in the store: units look for it themselves before they begin, on every
-executor. The driver learns of a mark only when copies come back, and the units that wait behind
-them would have begun by then.
+The stop mark of a job in the store: each unit looks for it before it begins, on every executor. The
+driver alone would learn of it too late: the waiting units would have begun.
 """
 
 from __future__ import annotations
@@ -31,11 +30,7 @@ _unmarked: dict[str, float] = {}
 def require_not_paused(
     key: str, store: ObjectStore, watch: UnitLimits, clock: Callable[[], float] = time.monotonic
 ) -> None:
-    """
-    End the unit where the mark *key* is there; without a key no request is made.
-
-    A store that does not answer this is no reason to stop: the copy finds out for itself.
-    """
+    """End the unit where the mark *key* is there; a silent store is no reason to stop."""
     if not key or clock() - _unmarked.get(key, float("-inf")) < UNMARKED_AGE_S:
         return
     watch.ask_apart()

@@ -1,9 +1,4 @@
-"""
-Tasks and results of units of work: values that travel. Pure.
-
-Settings and plain values are in it, and no connection and no credential: those are found where the
-unit runs.
-"""
+"""Tasks and results of units of work: plain values that travel, without credentials. Pure."""
 
 from __future__ import annotations
 
@@ -69,11 +64,7 @@ class UnitOutcome(StrEnum):
 
     @property
     def is_retriable(self) -> bool:
-        """
-        Return whether the same unit may end otherwise when it is repeated, now or by a later run.
-
-        A unit that is neither done nor retriable has to be ended, and copied anew under another id.
-        """
+        """Return whether a repeat may help; if not, the segment is copied under a new id."""
         return self in _RETRIABLE
 
 
@@ -109,11 +100,8 @@ class CopyOptions:
 @dataclass(frozen=True, slots=True)
 class CopyTask:
     """
-    Copies one segment to the store whole, or not at all.
-
-    *segment* is that of the event that started the copy; the manifest repeats it. *deadline_s*
-    counts from when the unit begins. *log_start* is the first offset of the whole log, None where
-    it is not known. Where there is an object *pause_key*, no unit begins.
+    Copies one segment whole, or not at all, unless there is an object *pause_key*. *deadline_s*
+    counts from when the unit begins; *log_start* is None where it is unknown.
     """
 
     segment: SegmentMetadata
@@ -139,13 +127,7 @@ class CopyTask:
 
 @dataclass(frozen=True, slots=True)
 class CopyResult:
-    """
-    Tells the outcome of one segment.
-
-    *log_bytes* and *stored_bytes*, of the log at the source and of all three objects, are 0 where
-    it is not done. *requests* counts the requests to the store, without repeats. *findings* hold
-    remarks: files of the source that were wrong and made anew, objects in an archive.
-    """
+    """The outcome of one segment; bytes are 0 where it is not done, requests without repeats."""
 
     unit_id: str
     outcome: UnitOutcome
@@ -161,11 +143,7 @@ class CopyResult:
 
 @dataclass(frozen=True, slots=True)
 class InspectTask:
-    """
-    Reads one segment, so that it can be planned.
-
-    *segments* are those of its partition; none means those that the source lists when it is read.
-    """
+    """Reads one segment, to be planned; without *segments*, those that the source lists then."""
 
     partition: TopicIdPartition
     files: PartitionFiles

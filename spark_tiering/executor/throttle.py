@@ -1,9 +1,4 @@
-"""
-The throttle of a job: so many bytes and requests a second, in equal shares to its slots.
-
-A slot is a thread that works on one unit after the other, alone in its process or beside others.
-Its usage is remembered from unit to unit, by job, since Spark reuses workers.
-"""
+"""The throttle of a job: bytes and requests a second, in equal shares to its slots (threads)."""
 
 from __future__ import annotations
 
@@ -60,14 +55,11 @@ class _Bucket:
         return max(self._paid_at - now, 0.0)
 
     def take(self, amount: float, now: float) -> None:
-        """Take *amount* as soon as the wait is over."""
         if self._per_s is not None:
             self._paid_at = max(self._paid_at, now - BURST_S) + amount / self._per_s
 
 
 class Throttle:
-    """The pace of one slot, by *clock* and *sleep*."""
-
     def __init__(
         self,
         pace: PaceLimits,
@@ -81,11 +73,7 @@ class Throttle:
         self._requests = _Bucket(pace.requests_per_s)
 
     def wait(self, size_bytes: float = 0, requests: int = 0, *, limit_s: float = math.inf) -> bool:
-        """
-        Wait until so much may be done, and count it as done.
-
-        False, at once and with nothing counted, where the wait is longer than *limit_s*.
-        """
+        """Wait until so much may be done, and count it; False, at once, beyond *limit_s*."""
         now = self._clock()
         wait_s = max(
             self._bytes.wait_s(now) if size_bytes else 0.0,

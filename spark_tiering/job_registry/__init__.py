@@ -7,14 +7,6 @@ with access to the store sees all jobs.
     <prefix>rlmm-jobs/jobs/<job id>/receipts/<number>.jsonl, report.json, pause
     <prefix>rlmm-jobs/claims/<topic>-<topic id>/<generation>.json    {"jobId"}
 
-    with HeartbeatThread(JobStore(own_store, prefix), job_id) as heart:
-        claims = Claims(JobStore(store, prefix), heart)
-        outcome = claims.acquire(topics)        # `TopicsClaimed`, or `TopicsBusy`
-        ...
-        if claims.check(topic): ...             # before each event that finishes a copy
-
-By module, bottom up:
-
     ids                 job ids, which sort by time
     job_store           names of objects, and objects written once
     heartbeats          beats of jobs, the status of a job by them, and the end of an overdue job
@@ -32,7 +24,6 @@ fenced job finds its next number taken and knows that it is over, whatever its c
 job has beaten meanwhile, and keeps its topics.
 
 Invariants:
-
 - A topic's claim of the highest generation counts, and no job claims above one whose job has not
   ended. So `check` says yes to at most one of all jobs.
 - Clocks decide when a job may be ended, never whether it has ended.

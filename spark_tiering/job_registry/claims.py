@@ -1,8 +1,6 @@
 """
-Claims of topics: a topic belongs to the job of the claim with the highest generation.
-
-Claims are never removed, so a generation that is free was never taken. One that names no job is a
-topic that was given back.
+Claims of topics: a topic belongs to the job of the claim with the highest generation. Claims are
+never removed, so a free generation was never taken. One without a job gives the topic back.
 """
 
 from __future__ import annotations
@@ -11,10 +9,12 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from rlmm.errors import StoreError, StoreUnavailable
 from spark_tiering.job_registry.heartbeats import SKEW_MS, BeatState, ended_if_overdue, read_beat
 from spark_tiering.job_registry.ids import began_ms
-from spark_tiering.job_registry.job_store import fields_bytes, read_fields
+from spark_tiering.job_registry.job_store import read_record, record_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,19 +26,17 @@ _ATTEMPTS_MAX: Final = 20
 _NOBODY: Final = ""
 
 
-class TopicsClaimed(NamedTuple):
-    """The job has all these topics."""
+class Claim(msgspec.Struct, frozen=True, rename="camel"):
+    job_id: str
+    """Empty where the topic was given back."""
 
+
+class TopicsClaimed(NamedTuple):
     topics: tuple[JobTopic, ...]
 
 
 class TopicsBusy(NamedTuple):
-    """
-    Tells that another job has one of the topics, and that none of them was taken.
-
-    *host* and *since_ms* say where and since when it runs; *until_ms* is when its topics are free
-    without another heartbeat.
-    """
+    """Another job has a topic, until *until_ms* if it beats no more; none was taken."""
 
     topic: JobTopic
     job_id: str
@@ -58,31 +56,23 @@ class Claims:
         is_put_conditional: bool = True,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """
-        *heart* beats already. Where the store was seen to ignore conditions, *is_put_conditional*
-        is False: a claim is then read back each time, which is no more than a help.
-        """
+        """*heart* beats already. Without *is_put_conditional* each claim is read back."""
         self._jobs = jobs
         self._heart = heart
         self._is_put_conditional = is_put_conditional
         self._monotonic_s = monotonic_s
         self._held: dict[JobTopic, int] = {}
         self._looked_s: dict[JobTopic, float] = {}
-        self._own = fields_bytes({"jobId": heart.job_id})
+        self._own = record_bytes(Claim(heart.job_id))
 
     @property
     def held(self) -> tuple[JobTopic, ...]:
         return tuple(self._held)
 
-    # ------------------------------------------------------------------------------ acquiring
-
     def acquire(self, topics: Iterable[JobTopic]) -> TopicsClaimed | TopicsBusy:
         """
-        Take all of *topics*, or none.
-
-        A topic of a job whose heartbeats are overdue is taken from it, and that job is over for
-        good, with all its topics. Raises the errors of the store, and `StoreUnavailable` where this
-        job's own heartbeats do not get through.
+        Take all of *topics*, or none; a job with overdue heartbeats is ended. Raises the store's
+        errors, and `StoreUnavailable` where this job's heartbeats do not get through.
         """
         wanted = sorted(set(topics), key=lambda topic: (topic.name, topic.topic_id))
         new: list[JobTopic] = []
@@ -99,7 +89,6 @@ class Claims:
         return TopicsClaimed(tuple(wanted))
 
     def _acquire(self, topic: JobTopic) -> int | TopicsBusy:
-        """Return the generation by which this job has *topic* now."""
         for _ in range(_ATTEMPTS_MAX):
             if not self._heart.is_valid():
                 msg = f"job {self._heart.job_id}: its beats do not get through, so it takes nothing"
@@ -119,9 +108,8 @@ class Claims:
         raise StoreUnavailable(msg)
 
     def _holder(self, topic: JobTopic, generation: int) -> str:
-        fields = read_fields(self._jobs.read(self._jobs.claim_key(topic, generation)))
-        holder = None if fields is None else fields.get("jobId")
-        return holder if isinstance(holder, str) else "unreadable"
+        claim = read_record(self._jobs.read(self._jobs.claim_key(topic, generation)), Claim)
+        return "unreadable" if claim is None else claim.job_id
 
     def _why_busy(self, topic: JobTopic, holder: str) -> TopicsBusy | None:
         """End the job *holder* where its beats are overdue; else say why the topic is busy."""
@@ -136,16 +124,14 @@ class Claims:
     def _is_written(self, key: str) -> bool:
         return self._is_put_conditional or self._jobs.read(key) == self._own
 
-    # ------------------------------------------------------------------------------- checking
-
     def check(self, topic: JobTopic, *, younger_ms: int = 0) -> bool:
         """
         Return whether *topic* is still this job's; called before each event that finishes a copy.
 
-        The store is asked, so that a job which slept through its own end learns of it. An answer
-        that is at most *younger_ms* old counts, as long as the newest heartbeat holds: within that
-        time no job with a correct clock can have taken the topic. A lost topic stays lost. Raises
-        the errors of the store: then the state is unknown.
+        The store is asked, so that a job that slept through its own end learns of it. An answer at
+        most *younger_ms* old counts while the newest heartbeat holds: no job with a correct clock
+        can have taken the topic. A lost topic stays lost. Raises the store's errors: the state is
+        unknown.
         """
         generation = self._held.get(topic)
         if generation is None or not self._heart.is_valid():
@@ -175,12 +161,10 @@ class Claims:
                 return False
         return True
 
-    # ------------------------------------------------------------------------------ releasing
-
     def release(self, topics: Iterable[JobTopic] | None = None) -> None:
         """Give back *topics*, or all. A job that ends need not do so."""
         for topic in self.held if topics is None else tuple(topics):
             generation = self._held.pop(topic, None)
             if generation is not None:
                 key = self._jobs.claim_key(topic, generation + 1)
-                self._jobs.write_once(key, fields_bytes({"jobId": _NOBODY}))
+                self._jobs.write_once(key, record_bytes(Claim(_NOBODY)))

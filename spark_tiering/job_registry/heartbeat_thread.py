@@ -1,8 +1,6 @@
 """
-The heartbeat thread of this process's job: it writes a heartbeat at intervals.
-
-Invariant: a number is passed only when a heartbeat of this process lies under it. Where another
-process's lies there, the job is over, and no further heartbeat is written.
+The heartbeat thread of this process's job: it writes a heartbeat at intervals. Invariant: a number
+is passed only when this process's heartbeat lies under it. Where another's does, the job is over.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ from spark_tiering.job_registry.heartbeats import (
     SKEW_MS,
     BeatState,
     Heartbeat,
-    format_beat,
     read_beat,
 )
+from spark_tiering.job_registry.job_store import record_bytes
 
 if TYPE_CHECKING:
     from spark_tiering.job_registry.job_store import JobStore
@@ -30,16 +28,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger("spark_tiering.jobs.heart")
 
 TTL_MS: Final = 60_000
-"""How long a beat holds. Two of three may be lost; the topics of a driver that was killed are free
-`SKEW_MS` later."""
+"""How long a beat holds, though two of three are lost; `SKEW_MS` later topics are free."""
 BEATS_IN_TTL: Final = 3
 STOP_S: Final = 15.0
 """How long a beat that is under way is waited for at the end."""
 
 
 class HeartbeatThread:
-    """Beats for one job, from `start` until `stop`."""
-
     def __init__(
         self,
         jobs: JobStore,
@@ -79,31 +74,20 @@ class HeartbeatThread:
         return self._ended_by
 
     def is_valid(self, now_ms: int | None = None) -> bool:
-        """
-        Return whether the newest heartbeat still holds, by the clock here.
-
-        Until then no other job may take over; whether one has, only the store knows.
-        """
+        """Return whether the newest heartbeat holds by this clock; only the store is sure."""
         now_ms = self._jobs.now_ms() if now_ms is None else now_ms
         newest = self._newest
         is_running = newest.state is BeatState.RUNNING and not self._ended_by
         return is_running and newest.number > 0 and now_ms < newest.expires_at_ms
 
-    # ------------------------------------------------------------------------------- beating
-
     def beat(self, state: BeatState = BeatState.RUNNING) -> bool:
-        """
-        Write one heartbeat; False where another job has ended this one. Not for two threads at
-        once.
-
-        Raises the errors of the store; the next call then goes on where this one was.
-        """
+        """Write a heartbeat, by one thread; False once ended. A call after an error goes on."""
         while not self._ended_by:
             number, now_ms = self.number + 1, self._jobs.now_ms()
             holds_ms = self._ttl_ms if state is BeatState.RUNNING else 0
             beat = replace(self._own, number=number, state=state, expires_at_ms=now_ms + holds_ms)
             key = self._jobs.beat_key(self.job_id, number)
-            if self._jobs.write_once(key, format_beat(beat)):
+            if self._jobs.write_once(key, record_bytes(beat)):
                 self._passed(beat)
                 return True
             found = read_beat(self._jobs, self.job_id, number)
@@ -129,8 +113,6 @@ class HeartbeatThread:
                 _log.debug("an older beat stays until the next one: %s", error)
                 return
             del self._older[0]
-
-    # ---------------------------------------------------------------------------- the thread
 
     def start(self) -> None:
         """Beat once, and then regularly in a thread. Raise as the store does."""

@@ -1,8 +1,6 @@
 """
-Heartbeats: beats of a job, its status by them, and the end of an overdue job.
-
-The newest beat counts. A job that beats removes the one before it, so what was listed may be gone a
-moment later; then it is listed again.
+Heartbeats: beats of a job, its status by them, and the end of an overdue job. The newest counts. A
+beating job removes the one before, so a listed one may be gone: it is listed again.
 """
 
 from __future__ import annotations
@@ -14,8 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rlmm.errors import StoreUnavailable
-from spark_tiering.job_registry.job_store import fields_bytes, read_fields
-from spark_tiering.layout.strict_json import JsonFault, plain_values, typed_value
+from spark_tiering.job_registry.job_store import read_record, record_bytes
 
 if TYPE_CHECKING:
     from spark_tiering.job_registry.job_store import JobStore
@@ -69,16 +66,9 @@ class Heartbeat(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
         return own == (other.host, other.pid, other.started_ms)
 
 
-def format_beat(beat: Heartbeat) -> bytes:
-    return fields_bytes(plain_values(beat))
-
-
 def parse_beat(content: bytes, number: int) -> Heartbeat:
     """Return the beat *number*; an unreadable one is taken for a beat that never expires."""
-    try:
-        beat = typed_value(read_fields(content), Heartbeat)
-    except JsonFault:
-        beat = None
+    beat = read_record(content, Heartbeat)
     if beat is None or beat.number != number:
         return Heartbeat(number, BeatState.RUNNING, NEVER_MS, "unreadable", 0, 0)
     return beat
@@ -105,13 +95,7 @@ def newest_beat(jobs: JobStore, job_id: str) -> Heartbeat | None:
 
 
 def ended_if_overdue(jobs: JobStore, job_id: str, by: str) -> Heartbeat:
-    """
-    Return the newest beat of a job, which is over where its beats were overdue: *by* then has ended
-    it.
-
-    A job that is over stays so: no beat of its own is written behind its end. A job that has never
-    beaten has nothing to lose, and is ended like one that is overdue.
-    """
+    """Return the newest beat of a job, which is ended where its beats are overdue, or absent."""
     for _ in range(_LOOKS_MAX):
         newest, now_ms = newest_beat(jobs, job_id), jobs.now_ms()
         if newest is not None and newest.standing(now_ms) is not JobStatus.OVERDUE:
@@ -124,7 +108,7 @@ def ended_if_overdue(jobs: JobStore, job_id: str, by: str) -> Heartbeat:
             expires_at_ms=now_ms,
             ended_by=by,
         )
-        if not jobs.write_once(jobs.beat_key(job_id, end.number), format_beat(end)):
+        if not jobs.write_once(jobs.beat_key(job_id, end.number), record_bytes(end)):
             continue
         # The number may have been free because the job has beaten, and removed, a beat of it:
         # then there is a newer one, and the job is alive.

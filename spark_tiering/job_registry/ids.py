@@ -1,7 +1,4 @@
-"""
-Ids of jobs: `20261119T014512Z-host-4f09a2`. They sort by the time at which jobs began, are fit for
-keys of objects and for the notes in manifests, and no two are equal. Pure but for the drawing.
-"""
+"""Ids of jobs, such as `20261119T014512Z-host-4f09a2`: they sort by start time and fit in keys."""
 
 from __future__ import annotations
 
@@ -26,9 +23,7 @@ def new_job_id(now_ms: int, host: str, drawn: str | None = None) -> str:
 
 
 def began_ms(job_id: str) -> int | None:
-    """
-    Return when the job began, by the clock of its host; `None` for a text that is no id of a job.
-    """
+    """Return when the job began, by the clock of its host; `None` for a text that is no job id."""
     found = _JOB_ID.fullmatch(job_id)
     if found is None:
         return None

@@ -1,20 +1,18 @@
-"""
-The store of jobs: names of objects, and objects written once.
-
-Invariant: an object is never overwritten, and a writer whose write succeeded may rely on its own
-object being there.
-"""
+"""The store of jobs: names of objects, and objects that are written once, never overwritten."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import msgspec
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
 from rlmm.metadata.ids import SegmentId, TopicIdPartition
 from spark_tiering.job_registry.ids import began_ms
 from spark_tiering.layout.object_names import main_key
+from spark_tiering.layout.strict_json import JsonFault, plain_values, typed_value
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.results import (
     ObjectAbsent,
@@ -27,7 +25,7 @@ from spark_tiering.stores.results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from rlmm.metadata.ids import Uuid
     from spark_tiering.stores.protocol import ObjectStore
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
 FOLDER: Final = "rlmm-jobs/"
 SMALL_BYTES_MAX: Final = 64 * 1024
 
+_R = TypeVar("_R", bound=msgspec.Struct)
 _WRITES_MAX: Final = 4
 """Attempts to write an object while the outcome is unknown."""
 
@@ -61,8 +60,6 @@ class JobStore:
         self._folder = f"{prefix}{FOLDER}"
         self.now_ms = now_ms
 
-    # ------------------------------------------------------------------------------- names
-
     @property
     def jobs_folder(self) -> str:
         return f"{self._folder}jobs/"
@@ -78,10 +75,7 @@ class JobStore:
         return self.job_key(job_id, f"beats/{number:020d}.json")
 
     def claims_folder(self, topic: JobTopic) -> str:
-        """
-        Return the prefix of a topic's claims. Raise `InvalidArgument` for a topic that no broker
-        has.
-        """
+        """Return the prefix of a topic's claims; `InvalidArgument` for a name no broker has."""
         return f"{self._folder}claims/{_folder_name(topic)}/"
 
     def claim_key(self, topic: JobTopic, generation: int) -> str:
@@ -97,14 +91,10 @@ class JobStore:
     def window_key(self, topic: JobTopic, generation: int) -> str:
         return f"{self.windows_folder(topic)}{generation:020d}.json"
 
-    # ------------------------------------------------------------------------------- objects
-
     def write_once(self, key: str, content: bytes) -> bool:
         """
-        Return whether *content*, and nothing else, lies under *key* now.
-
-        False where another object was there before. Raises `StoreUnavailable` where it is unknown,
-        and the errors of the store: then it may be there, or come to be there later.
+        Return whether *content* lies under *key*; False where another object was there. Raises
+        `StoreUnavailable` and the store's errors: then it may be there, or come to be there.
         """
         for _ in range(_WRITES_MAX):
             outcome = self._store.put(key, BytesContent(content))
@@ -119,7 +109,7 @@ class JobStore:
             there = self.read(key, len(content) + 1)
             if there is not None:
                 return there == content
-        msg = f"{key}: nobody can say whether it was written"
+        msg = f"{key}: the store did not tell whether it was written"
         raise StoreUnavailable(msg)
 
     def read(self, key: str, bytes_max: int = SMALL_BYTES_MAX) -> bytes | None:
@@ -135,14 +125,12 @@ class JobStore:
         return not isinstance(self._store.head(key, is_sum_wanted=False), ObjectAbsent)
 
     def list(self, prefix: str) -> Iterator[ListedObject]:
-        """Return every object whose key begins with *prefix*."""
         return self._store.list(prefix)
 
     def remove_beat(self, job_id: str, number: int) -> None:
         self._store.delete(self.beat_key(job_id, number))
 
     def highest(self, folder: str) -> int:
-        """Return the highest number of `<number>.json` in *folder*; 0 where there is none."""
         numbers = (number_of(one.key, folder, ".json") for one in self.list(folder))
         return max((number for number in numbers if number is not None), default=0)
 
@@ -160,10 +148,18 @@ def number_of(key: str, folder: str, suffix: str) -> int | None:
     return None
 
 
-def fields_bytes(fields: Mapping[str, Any]) -> bytes:
-    """Return an object of JSON on one line; equal fields are equal bytes."""
-    line = json.dumps(dict(fields), separators=(",", ":"), ensure_ascii=False)
+def record_bytes(record: msgspec.Struct) -> bytes:
+    """Return *record* as an object of JSON on one line; equal records are equal bytes."""
+    line = json.dumps(plain_values(record), separators=(",", ":"), ensure_ascii=False)
     return f"{line}\n".encode()
+
+
+def read_record(content: bytes | None, of: type[_R]) -> _R | None:
+    """Return the record in *content*; `None` for other content, and for none."""
+    try:
+        return typed_value(read_fields(content), of)
+    except JsonFault:
+        return None
 
 
 def read_fields(content: bytes | None) -> dict[str, Any] | None:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JobLease:
-    """Holds one live job. Only the thread that publishes uses it."""
-
     job_id: str
     claims: Claims
     records: JobRecords
@@ -62,10 +60,7 @@ def open_lease(
     traits: StoreTraits,
     now_ms: Callable[[], int],
 ) -> Iterator[JobLease]:
-    """
-    Keep the job alive until the end of the block: its heartbeat thread uses a store of its own.
-    Raise the errors of the store, with nothing begun.
-    """
+    """Keep the job alive until the block ends; raises the store's errors with nothing begun."""
     with (
         closing(open_own_store()) as own_store,
         HeartbeatThread(JobStore(own_store, prefix, now_ms), job_id) as heart,

@@ -1,14 +1,10 @@
 """
-Evidence on open copies: the job that started each, from the plans of jobs, and its objects in the
-store.
+Evidence on open copies: the job that started each, from stored plans, and its objects.
 
-A job keeps its plan before its first event, so a copy that no plan names is not a job's. Plans are
-read from the newest job on, until every copy is found: the newest job that has to do with one is
-the one whose status counts. A plan that names a copy as not ours ends the search for it: its job
-has looked through all older plans.
-
-That a job is overdue is enough here, to plan with. Before the job changes anything it claims the
-topics, and then such a job is over for good, or alive again (`spark_tiering.job_registry.claims`).
+A job stores its plan before its first event, so a copy that no plan names is not a job's. The
+newest plan with a copy counts; where it names the copy as not ours, its job has looked through all
+older plans. An overdue job is enough to plan with: before anything is changed its topics are
+claimed.
 """
 
 from __future__ import annotations
@@ -45,11 +41,8 @@ def evidence(
     jobs: JobStore, open_copies: Sequence[SegmentMetadata], own_job_id: str, look: Look
 ) -> list[OpenCopyEvidence]:
     """
-    Return the evidence on each of *open_copies*, in their order.
-
-    *look* looks at a copy's objects in the store, and is called only for copies that may be
-    touched: of the job *own_job_id*, and of jobs that are over. Raises the errors of *look* and of
-    the store.
+    Return the evidence on each of *open_copies*, in their order; raises the errors of *look*.
+    *look* looks at a copy's objects, only of the job *own_job_id* and of jobs that are over.
     """
     writers = writers_of(jobs, open_copies, own_job_id)
     return [

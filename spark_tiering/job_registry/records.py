@@ -1,16 +1,15 @@
-"""
-The records of a job: its plan before the first event, receipts as it goes on, a report at the end;
-and the mark by which others ask it to stop.
-"""
+"""The records of a job: its plan, receipts, report, and the mark that asks it to stop."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from rlmm.errors import InvalidArgument, StoreUnsuitable
+import msgspec
+
+from rlmm.errors import InvalidArgument
 from spark_tiering.copy_plan.document import DOCUMENT_BYTES_MAX
-from spark_tiering.job_registry.job_store import fields_bytes, number_of, read_fields
+from spark_tiering.job_registry.job_store import number_of, record_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +25,11 @@ RECEIPTS_SUFFIX: Final = ".jsonl"
 BYTES_MAX: Final = DOCUMENT_BYTES_MAX
 
 
+class StopMark(msgspec.Struct, frozen=True, rename="camel"):
+    by: str
+    at_ms: int
+
+
 class JobRecords:
     """The records of one job. Only the job itself writes them, but for the mark."""
 
@@ -35,14 +39,8 @@ class JobRecords:
         self._plans = 0
         self._receipts = 0
 
-    # ------------------------------------------------------------------------------- the plan
-
     def write_plan(self, document: bytes) -> None:
-        """
-        Keep the plan; before the first event, so that open copies can be recognised as ours.
-
-        Raises `InvalidArgument` where the job has another plan already.
-        """
+        """Store the plan, before the first event; `InvalidArgument` where another is there."""
         self._write(PLAN, document)
         self._plans = 1
 
@@ -69,42 +67,18 @@ class JobRecords:
             key = f"{folder}{number:08d}.json"
             yield self._jobs.read(key, BYTES_MAX) or b""
 
-    # ------------------------------------------------------------------------------- receipts
-
-    def add_receipts(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Keep *rows* as one more object of receipts; nothing where there is none."""
-        content = b"".join(map(fields_bytes, rows))
+    def add_receipts(self, receipts: Iterable[msgspec.Struct]) -> None:
+        """Keep *receipts* as one more object, a line each; nothing where there is none."""
+        content = b"".join(map(record_bytes, receipts))
         if not content:
             return
         number = self._receipts + 1
         self._write(f"{RECEIPTS}{number:08d}{RECEIPTS_SUFFIX}", content)
         self._receipts = number
 
-    def receipts(self) -> Iterator[dict[str, Any]]:
-        """Return every receipt, in the order in which they were kept. Raises `StoreUnsuitable`."""
-        folder = self._jobs.job_key(self.job_id, RECEIPTS)
-        numbered = (number_of(one.key, folder, RECEIPTS_SUFFIX) for one in self._jobs.list(folder))
-        for number in sorted(number for number in numbered if number is not None):
-            key = f"{folder}{number:08d}{RECEIPTS_SUFFIX}"
-            for at, line in enumerate((self._jobs.read(key, BYTES_MAX) or b"").splitlines(), 1):
-                row = read_fields(line)
-                if row is None:
-                    msg = f"{key}: line {at} is no receipt"
-                    raise StoreUnsuitable(msg)
-                yield row
-
-    # ------------------------------------------------------------------------------- the report
-
     def write_report(self, document: Mapping[str, Any]) -> None:
-        """Keep the report; the last thing that a job writes but for its last beat."""
         text = json.dumps(dict(document), ensure_ascii=False, indent=1)
         self._write(REPORT, f"{text}\n".encode())
-
-    def report(self) -> dict[str, Any] | None:
-        """Return the report; `None` where there is none (yet), or none that can be read."""
-        return read_fields(self._jobs.read(self._jobs.job_key(self.job_id, REPORT), BYTES_MAX))
-
-    # ------------------------------------------------------------------------------- stopping
 
     @property
     def pause_key(self) -> str:
@@ -112,9 +86,8 @@ class JobRecords:
 
     def ask_to_stop(self, by: str) -> None:
         """Ask the job to stop between segments; *by* names the operator."""
-        content = fields_bytes({"by": by, "atMs": self._jobs.now_ms()})
-        # Where somebody has asked already, that is enough.
-        self._jobs.write_once(self.pause_key, content)
+        # Another operator's mark is as good.
+        self._jobs.write_once(self.pause_key, record_bytes(StopMark(by, self._jobs.now_ms())))
 
     def is_asked_to_stop(self) -> bool:
         return self._jobs.is_there(self.pause_key)

@@ -79,7 +79,7 @@ def load_json(content: bytes, *, bytes_max: int, values_max: int = VALUES_MAX) -
 def typed_value(value: object, of: type[_T], where: str = "") -> _T:
     """Return plain values as type *of*; *where* is the path of *value*. Raise `JsonFault`."""
     try:
-        return msgspec.convert(value, of, dec_hook=_decoded)
+        return msgspec.convert(value, of, str_keys=True, dec_hook=_decoded)
     except (ValueError, RecursionError) as error:  # what msgspec raises is a ValueError
         raise _shape_fault(str(error), where) from error
 

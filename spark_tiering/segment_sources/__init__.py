@@ -2,13 +2,6 @@
 Sources of segments: folders that this process sees, or the sidecars of broker hosts; and facts that
 only the cluster has.
 
-    with TierCluster("broker:9092", "client.properties") as cluster:
-        facts = cluster.partition_facts(wants_topic)
-    source = open_source(LogDirSettings(("/var/kafka-logs",)))
-    surveyed, unusable = survey(source, facts, wants_topic)
-
-By module, bottom up:
-
     protocol         the protocol of sources: partitions by their identity, with their files
     settings         settings of a source, as plain values
     logdir           brokers' log folders, or copies of them
@@ -16,11 +9,9 @@ By module, bottom up:
     sidecar          folders that a broker host's sidecar serves
     opening          from settings to their source
     survey           from a source and the cluster's facts to the inputs of a plan
-    client_settings  settings of a Kafka client
     cluster          the cluster, by blocking calls: facts, offsets, settings of topics
 
 Invariants:
-
 - A partition is known by its topic's id: a folder that lacks it is of use only where the cluster
   tells which topic has the name, and one whose id is not the cluster's is of none.
 - The survey guesses nothing: without a last stable offset there is no copy.

@@ -1,18 +1,18 @@
 """
-The cluster, for blocking callers: which partitions there are and where they begin and end, settings
-of topics and changes of them. On an event loop of its own; calls may come from any thread.
-
-The answers are of the moment of the call, and each partition's leader gives its own. Offsets are
-asked for in an order in which they may be too low, never too high: the log start first, the last
-stable offset before the high watermark.
+The cluster, for blocking callers of any thread: partitions, offsets, settings of topics. Answers
+are of the moment of the call, each from the partition's leader, in an order in which offsets may be
+too low, never too high: log start, last stable offset, high watermark.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.closing import ClosedByWith
 from rlmm.base.loop_thread import LoopThread
+from rlmm.config import client_settings as config
 from rlmm.errors import ConfigError, Stopped, UnsupportedVersion
 from rlmm.kafka_client.admin.user_topics import UserTopics
 from rlmm.kafka_client.code_errors import error_for
@@ -30,13 +30,11 @@ from rlmm.kafka_messages.configs import AlterTopicRequest
 from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
 from rlmm.kafka_messages.offsets import LATEST_TIERED, EpochEndsRequest, ListOffsetsRequest
 from rlmm.metadata.ids import TopicIdPartition
-from spark_tiering.segment_sources.client_settings import client_settings
 from spark_tiering.segment_sources.protocol import is_user_topic
 from spark_tiering.segment_sources.survey import ClusterPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable, Collection, Sequence
 
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.kafka_messages.cluster import TopicMetadata
@@ -63,6 +61,9 @@ _IMPOSSIBLE = frozenset(
 _OF_LOG = (LOG_START, LAST_STABLE, HIGH_WATERMARK)
 _OF_TIER = (LOCAL_START, TIER_END)
 
+_NODE_ID = "tiering"
+"""Stands in our client ids, so that an operator sees whose connections these are."""
+
 
 class TopicSettingInForce(NamedTuple):
     """A setting in force; *is_explicit* where it is set on the topic itself."""
@@ -74,11 +75,8 @@ class TopicSettingInForce(NamedTuple):
 
 class TierCluster(ClosedByWith):
     """
-    Connects to a cluster by the addresses of some brokers, as soon as it is made. The caller closes
-    it.
-
-    Every call raises `LogUnavailable` when no broker has answered in time, and `LogNotPermitted`
-    where a right is missing: half of an answer would look like a whole one.
+    Connects to a cluster; the caller closes it. Calls raise `LogUnavailable` without an answer in
+    time, `LogNotPermitted` without a right: half of an answer would look like a whole one.
     """
 
     def __init__(
@@ -89,11 +87,7 @@ class TierCluster(ClosedByWith):
         *,
         prepare: Callable[[KafkaSettings], Awaitable[Dialer]] = Dialer.prepare,
     ) -> None:
-        """
-        *command_config* is a Java `client.properties`, or its content. Raises `ConfigError` for a
-        property that can neither be taken from it nor left out. *prepare* makes the connection's
-        client.
-        """
+        """*command_config*: as `client_settings` takes it. *prepare* makes the client."""
         settings = client_settings(bootstrap_servers, command_config, timeout_s)
 
         async def opened() -> UserTopics:
@@ -111,10 +105,7 @@ class TierCluster(ClosedByWith):
     def partition_facts(
         self, wants_topic: Callable[[str], bool]
     ) -> dict[TopicIdPartition, ClusterPartition]:
-        """
-        Return the cluster's facts on every partition of the wanted users' topics, as far as this
-        user may DESCRIBE them; None for a fact that its leader, if it has one, does not tell.
-        """
+        """Return facts on every wanted partition that this user may DESCRIBE; None if not told."""
         topics = {
             topic.name: topic
             for topic in self._thread.wait(self._asked.metadata()).topics
@@ -153,19 +144,16 @@ class TierCluster(ClosedByWith):
         self, partitions: Collection[TopicIdPartition], time: int
     ) -> dict[TopicIdPartition, int]:
         """
-        Return one end of each partition, as its leader tells it: -1 the high watermark, -2 the log
-        start, -4 the first offset on the leader's own disk, -5 the highest that it knows the tier
-        to have.
-
-        A partition without an answering leader is left out; an empty tier is -1. Raises
-        `UnsupportedVersion` where a leader is too old for -4 or -5.
+        Return one end of each partition from its leader: -1 the high watermark, -2 the log start,
+        -4 the first offset on its disk, -5 the highest tiered one, -1 for an empty tier. A
+        partition without an answering leader is left out. Raises `UnsupportedVersion` where a
+        leader is too old for -4 or -5.
         """
         return _single(self._ends(partitions, LogEnd(time)))
 
     def last_stable_offsets(
         self, partitions: Collection[TopicIdPartition]
     ) -> dict[TopicIdPartition, int]:
-        """Return last stable offsets; see `offsets`."""
         return _single(self._ends(partitions, LAST_STABLE))
 
     def _ends_if_known(
@@ -184,11 +172,7 @@ class TierCluster(ClosedByWith):
     def epoch_ends(
         self, epochs: Mapping[TopicIdPartition, int]
     ) -> dict[TopicIdPartition, tuple[int, int]]:
-        """
-        Return for each partition the largest leader epoch in its leader's log that is not above the
-        given one, with the offset behind its last record; -1 for both where there is none. A
-        partition without an answering leader is left out.
-        """
+        """Return each leader's largest epoch up to the given one, and its end offset; -1: none."""
         numbers = {(one.topic, one.partition): epoch for one, epoch in epochs.items()}
 
         def request_of(by_topic: Mapping[str, Sequence[int]]) -> EpochEndsRequest:
@@ -205,13 +189,7 @@ class TierCluster(ClosedByWith):
     def topic_settings(
         self, topics: Collection[str], names: Sequence[str] | None
     ) -> dict[str, dict[str, TopicSettingInForce]]:
-        """
-        Return the named settings in force of some topics, all that brokers know where *names* is
-        None.
-
-        A topic that does not exist is left out, and so is a setting that the broker does not know.
-        A broker may tell the settings of before a change for some moments after it.
-        """
+        """Return settings in force, all without *names*; they may be of before a recent change."""
         told = self._thread.wait(self._asked.settings(topics, names))
         return {
             topic: {
@@ -230,13 +208,8 @@ class TierCluster(ClosedByWith):
         is_only_checked: bool = False,
     ) -> None:
         """
-        Change some settings of a topic in one request, all of them or none; all others stay. Those
-        in *unset* follow the brokers' configuration again.
-
-        Returns when the cluster has taken it, which brokers heed within moments; with
-        *is_only_checked* it only says whether it would. Raises `ConfigError` with the cluster's
-        reason where it never will, and `LogUnavailable` where that is not known: the change may
-        have been made, and the same one may be asked for again.
+        Change settings of a topic, all or none; *unset* ones follow the brokers' again. Raises
+        `ConfigError`, or `LogUnavailable`: then the change may be made, and may be repeated.
         """
         request = AlterTopicRequest(topic, given, unset, is_only_checked=is_only_checked)
         outcome = self._thread.wait(self._asked.alter(request))
@@ -268,7 +241,6 @@ class TierCluster(ClosedByWith):
 
 
 def _leaders(topics: Sequence[TopicMetadata]) -> dict[TopicIdPartition, int]:
-    """Return every partition of *topics*, with the broker that leads it."""
     return {
         TopicIdPartition(topic.topic_id, topic.name, one.partition): one.leader
         for topic in topics
@@ -288,3 +260,27 @@ def _value(settings: Mapping[str, TopicSettingInForce], name: str) -> str | None
 
 def _retention_ms(value: str | None) -> int | None:
     return None if value is None or value == _FOR_EVER else int(value)
+
+
+def client_settings(
+    bootstrap_servers: str | Sequence[str],
+    command_config: Mapping[str, str] | str | Path | None,
+    timeout_s: float,
+) -> KafkaSettings:
+    """
+    Return the settings of a client of the cluster behind *bootstrap_servers*, `host:port` each.
+    *command_config* is the path of a `client.properties`, or properties. Raises `ConfigError` for a
+    property that can neither be taken over nor left out. One without an equivalent is logged where
+    a file has it, and refused where the caller passes it.
+    """
+    if not isinstance(bootstrap_servers, str):
+        bootstrap_servers = ",".join(bootstrap_servers)
+    file: Path | None = None
+    properties: list[str] = []
+    if isinstance(command_config, Mapping):
+        properties = [f"{key}={value}" for key, value in command_config.items()]
+    elif command_config is not None:
+        file = Path(command_config)
+    return config.client_settings(
+        bootstrap_servers, file, properties, timeout_s=timeout_s, node_id=_NODE_ID
+    )

@@ -1,9 +1,7 @@
 """
-Log folders of brokers as a source: the live ones of this machine, shared ones, or copies.
-
-A broker may be at work in them: partitions appear, vanish, and are renamed on their way out. A
-folder with such a name (`-delete`, `-future`) is no part of a log; `-stray` is reported, because an
-operator has to decide about it. Only the small files beside the segments are read here.
+Log folders of brokers as a source: the live ones of this machine, shared ones, or copies. A broker
+may be at work in them. `-delete` and `-future` folders are no part of a log; `-stray` is reported,
+because an operator has to decide. Only the small files beside the segments are read here.
 """
 
 from __future__ import annotations
@@ -42,17 +40,11 @@ _NODE_ID = re.compile(r"[0-9]{1,10}")
 
 
 class LogDirSource:
-    """Lists every partition in some log folders, each as it is when it is asked for."""
-
     def __init__(self, settings: LogDirSettings) -> None:
         self._folders = [Path(folder) for folder in dict.fromkeys(settings.folders)]
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
-        """
-        List the partitions as `Source` says. Raises `ConfigError` for a folder that does not exist
-        or is no log folder: a missing folder is a mistake, or not mounted, and no reason to copy
-        less.
-        """
+        """List the partitions; `ConfigError` for a folder that is missing or no log folder."""
         found: list[FoundPartition] = []
         unusable: list[UnusablePlace] = []
         for folder in self._folders:
@@ -70,8 +62,6 @@ class LogDirSource:
 
 
 class _Broker(NamedTuple):
-    """Describes a log folder, by the names in it and by its own statement about its broker."""
-
     node_id: int | None
     cluster_id: str
     high_watermarks: Mapping[TopicPartition, int]
@@ -113,7 +103,6 @@ def _look_at(folder: Path) -> _Broker:
 def _partition(
     path: Path, name: TopicPartition, broker: _Broker
 ) -> FoundPartition | UnusablePlace | None:
-    """Return one partition's folder; None for a folder that is no user topic's."""
     if not is_user_topic(name.topic):
         return None
     try:

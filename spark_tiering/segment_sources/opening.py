@@ -1,6 +1,4 @@
-"""
-The opening of a source from its settings. Settings travel; a source is opened where it is asked.
-"""
+"""The opening of a source from its settings, which travel to the process that opens it."""
 
 from __future__ import annotations
 

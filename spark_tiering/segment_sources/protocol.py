@@ -1,9 +1,4 @@
-"""
-The protocol of segment sources: whole partitions, by identity, with their files. No I/O here.
-
-Only the driver asks a source; the files of a partition are a picklable value and go to the
-executors that read them.
-"""
+"""The protocol of segment sources, for the driver; their files are picklable. No I/O here."""
 
 from __future__ import annotations
 
@@ -43,12 +38,7 @@ class ReplicaOrigin(NamedTuple):
 
 
 class FoundPartition(NamedTuple):
-    """
-    Describes one replica of a partition at a source.
-
-    The topic's id is `UNKNOWN_TOPIC_ID` where the source has none for it. *high_watermark* is the
-    last one that the broker noted: records below it are replicated, records above it may be.
-    """
+    """A replica at a source, with the high watermark and topic id (or none) of its broker."""
 
     partition: TopicIdPartition
     files: PartitionFiles
@@ -75,19 +65,12 @@ class StableOffsetFiles(Protocol):
 
 class SegmentSource(Protocol):
     """
-    Lists segments.
-
-    Raises `ConfigError` for a place that is no source, `LogNotPermitted` when only an operator can
-    help, and `LogUnavailable` when waiting may; never for one partition alone.
+    Lists segments; raises never for one partition alone. `ConfigError`: a place is no source,
+    `LogNotPermitted`: an operator must act, `LogUnavailable`: wait.
     """
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
-        """
-        Return every replica of every user's topic, as it is now, and unusable places that look like
-        one.
-
-        The same partition stands there more than once where several replicas of it were found.
-        """
+        """Return every replica of users' topics, as it is now, and unusable places."""
         ...
 
     def close(self) -> None:

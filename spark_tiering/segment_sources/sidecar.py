@@ -1,10 +1,6 @@
 """
-Sidecars of broker hosts as a source: each serves its sealed segments, to be read only.
-
-The driver lists their segments; executors read by values that name a sidecar, a folder and a
-partition, and need neither the brokers' disks nor the brokers. A refused or missing file is
-reported as for a folder. Invariant: a read returns the requested bytes in full, or as many as the
-file has.
+Sidecars of broker hosts as a source: each serves its sealed segments, to be read only. A read
+returns the requested bytes in full, or as many as the file has.
 """
 
 from __future__ import annotations
@@ -46,15 +42,10 @@ class SidecarFiles:
 
     @property
     def piece_bytes(self) -> int:
-        """Return the size as `PartitionFiles` says: each piece is a request."""
         return REMOTE_PIECE_BYTES
 
     def facts(self) -> dict[str, SourceFileFacts]:
-        """
-        Return every file by its name, as it is now, those that may not be read among them.
-
-        Raises `ConfigError` when there is no such folder any more.
-        """
+        """Return every file, unreadable ones too; raises `ConfigError` for a missing folder."""
         files = _field(self.endpoint, self._told(), "files", list)
         return {
             _field(self.endpoint, one, "name", str): SourceFileFacts(
@@ -65,20 +56,12 @@ class SidecarFiles:
         }
 
     def last_stable_offset(self) -> int | None:
-        """
-        Return the last stable offset as the sidecar has it from the cluster; None where it has
-        none.
-        """
+        """Return the last stable offset that the sidecar has from the cluster, if any."""
         found = self._told().get("last_stable_offset")
         return found if type(found) is int else None
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """
-        Return the bytes [start, start + size) of a file; fewer where it ends, none where it is
-        gone.
-
-        Raises `LogUnavailable` for a file that may not be read yet.
-        """
+        """Return [start, start + size), or to the end; `LogUnavailable` if not readable yet."""
         if size <= 0:
             return b""
         answer = _answer(
@@ -113,8 +96,6 @@ class SidecarFiles:
 
 
 class SidecarSegmentSource:
-    """Lists every partition that some sidecars serve, each as it is when it is asked for."""
-
     def __init__(self, settings: SidecarSourceSettings) -> None:
         """Raise `ConfigError` for a text that is no address; this asks no sidecar."""
         addresses = dict.fromkeys(address.rstrip("/") for address in settings.addresses)
@@ -123,11 +104,7 @@ class SidecarSegmentSource:
             endpoint.place()
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
-        """
-        List the partitions as `Source` says. A sidecar that does not answer is listed as unusable,
-        for others may have replicas of the same partitions; where none answers, it raises
-        `LogUnavailable`.
-        """
+        """List partitions; a silent sidecar is unusable, `LogUnavailable` if all are silent."""
         found: list[FoundPartition] = []
         unusable: list[UnusablePlace] = []
         away: list[UnusablePlace] = []
@@ -194,7 +171,6 @@ def _partition(endpoint: Endpoint, one: dict[str, Any]) -> TopicIdPartition:
 def _answer(
     endpoint: Endpoint, name: str, parameters: dict[str, object], **options: Any
 ) -> SidecarResponse:
-    """Ask the sidecar. Raise `LogUnavailable` where it cannot answer."""
     answer = ask(endpoint, _PATH + name, parameters, **options)
     if isinstance(answer, SidecarFault):
         why = answer.detail

@@ -1,9 +1,6 @@
 """
-Requests to a sidecar by HTTP, for driver and executors: what is sent, kept open and tried again.
-
-Only questions are asked, so each may be asked again. A connection is kept for each thread of each
-process, made anew after a fork. Secrets stand in files of the host where this runs, are read when
-they are needed and never kept. Invariant: an answer is whole, or there is none.
+Requests to a sidecar by HTTP, each of which may be repeated: an answer is whole, or none. Secrets
+stand in files, are read when needed and never kept.
 """
 
 from __future__ import annotations
@@ -110,12 +107,7 @@ def ask(
     asked: tuple[int, int] | None = None,
     bytes_max: int = JSON_BYTES_MAX,
 ) -> SidecarResponse | SidecarFault:
-    """
-    Return the sidecar's answer, with the bytes [start, end) *asked* for where it is a file.
-
-    Returns a fault where several attempts gave no answer. Raises `LogNotPermitted` where a retry
-    cannot help: a certificate that is not trusted, a token that cannot be read here.
-    """
+    """Return the answer, [start, end) if *asked*; `LogNotPermitted` if no retry helps."""
     target = f"{path}?{urlencode({name: str(value) for name, value in parameters.items()})}"
     headers = {"Accept-Encoding": "identity"}
     if asked is not None:
@@ -158,9 +150,6 @@ def _tell(endpoint: Endpoint, state: RetryCallState) -> None:
     )
 
 
-# ------------------------------------------------------------------------------ one attempt
-
-
 def _attempt(
     endpoint: Endpoint, target: str, headers: Mapping[str, str], bytes_max: int
 ) -> SidecarResponse | SidecarFault:
@@ -180,7 +169,6 @@ def _over(
     headers: Mapping[str, str],
     bytes_max: int,
 ) -> SidecarResponse | SidecarFault:
-    """Ask over *connection*, which is kept where it can be used again."""
     settings = endpoint.settings
     if settings.token_file:
         headers = {**headers, "Authorization": f"Bearer {_token(settings.token_file)}"}
@@ -254,8 +242,6 @@ def _tls_context(settings: SidecarSourceSettings) -> ssl.SSLContext:
 
 
 class _Connection:
-    """Connects to one sidecar; closed at the latest when it has no owner any more."""
-
     def __init__(self, endpoint: Endpoint) -> None:
         scheme, host, port = endpoint.place()
         timeout_s = endpoint.settings.timeout_ms / 1_000
@@ -277,21 +263,17 @@ class _Connection:
 
 
 class _Kept(threading.local):
-    """Keeps this thread's idle connections."""
-
     def __init__(self) -> None:
         self._pid = os.getpid()
         self._connections: dict[Endpoint, _Connection] = {}
 
     def take(self, endpoint: Endpoint) -> _Connection | None:
-        """Return the connection to *endpoint*, if there is one."""
         if self._pid != os.getpid():
             # Forked off: these are the other process's, which goes on to use them.
             self._pid, self._connections = os.getpid(), {}
         return self._connections.pop(endpoint, None)
 
     def put(self, endpoint: Endpoint, connection: _Connection) -> None:
-        """Keep *connection* for the next question."""
         self._connections[endpoint] = connection
 
 

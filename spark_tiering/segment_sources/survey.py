@@ -1,9 +1,7 @@
 """
-The survey of a source: with the cluster's facts it becomes the input of a plan, the segments of
-each partition by their offsets and sizes, none of them read.
-
-A plan needs one log of each partition. Where several replicas were found the leader's is taken,
-else the one that reaches furthest; either counts only as far as the leader agrees with it.
+The survey of a source: with the cluster's facts it becomes the input of a plan; nothing is read. Of
+several replicas the leader's log is taken, else the one that reaches furthest; either counts only
+as far as the leader agrees with it.
 """
 
 from __future__ import annotations
@@ -43,10 +41,8 @@ if TYPE_CHECKING:
 
 class ReplicaAgreement:
     """
-    Compares one replica's *history* with its leader's, question by question.
-
-    While `asks` is an epoch, the caller asks the leader for its end, and passes the answer to
-    `hear`. Then `next_offset` is where both begin to differ, None where that could not be found.
+    Compares one replica's *history* with its leader's: while `asks` is an epoch, the caller passes
+    the leader's answer to `hear`; then `next_offset` is where both differ, or None.
     """
 
     def __init__(self, history: Epochs) -> None:
@@ -55,10 +51,7 @@ class ReplicaAgreement:
         self._history = history
 
     def hear(self, epoch: int, next_offset: int) -> None:
-        """
-        Take the answer: the largest epoch of the leader's that is not above the one asked for, and
-        the offset behind its last record; -1 where the leader has none.
-        """
+        """Take the leader's largest epoch up to the asked one and its end offset; -1: none."""
         asked, self.asks = self.asks, None
         if asked is None or not 0 <= epoch <= asked or next_offset < 0:
             return
@@ -87,8 +80,7 @@ class ClusterPartition:
     local_start: int | None = None
     """The first offset on the leader's own disk; asked of tiered topics only."""
     latest_tiered: int | None = None
-    """The highest offset that the leader knows the tier to have, -1 where it knows of none; asked
-    of tiered topics only."""
+    """The highest offset that the leader of a tiered topic knows to be tiered, -1 for none."""
     is_compacted: bool = False
     """Whether `cleanup.policy` has compact."""
     index_interval_bytes: int | None = None
@@ -96,10 +88,7 @@ class ClusterPartition:
 
 @dataclass(frozen=True, slots=True)
 class SurveyedPartition:
-    """
-    Holds a partition as a plan takes it, and the files that its segments are read from, with the
-    facts they are checked against.
-    """
+    """A partition as a plan takes it, and the files that its segments are read from."""
 
     source: SourcePartition
     files: PartitionFiles
@@ -109,8 +98,6 @@ class SurveyedPartition:
 
 
 class _Replica(NamedTuple):
-    """Describes one listed replica; *partition* has the cluster's topic id where it has none."""
-
     partition: TopicIdPartition
     found: FoundPartition
     segments: tuple[SourceSegment, ...]
@@ -129,12 +116,11 @@ def survey(
     """
     Return every partition of a wanted topic at the source, and the unusable places of the source.
 
-    *facts* are of the cluster with *cluster_id*; None is offline: then the last stable offset comes
-    from the server of the files, or else from the files, which costs a read of the records behind
-    their newest producer snapshot. With *epoch_ends* nothing counts as stable behind the offset
-    where a replica differs from its leader's log, and nothing at all where that could not be found.
-    Offline it is unknown whether a topic is compacted: *with_compacted* says that any may be, so
-    that offsets without a batch are no damage. Raises like `SegmentSource`.
+    Without *facts*, offline, the last stable offset comes from the server of the files, or from a
+    read of the records behind the newest producer snapshot, and *with_compacted* says that any
+    topic may be compacted, so that offsets without a batch are no damage. With *epoch_ends* nothing
+    counts as stable behind the offset where a replica differs from its leader's log. Raises like
+    `SegmentSource`.
     """
     found, unusable = source.partitions()
     ids = {(one.topic, one.partition): one.topic_id for one in facts or ()}

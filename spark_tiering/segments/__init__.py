@@ -1,14 +1,6 @@
 """
 Segments of a broker's log as input of copies: read, checked, and completed where files are wrong.
 
-    files = LogFolder("kafka-logs/orders-3")
-    segments = list_segments(files.facts())
-    before = state_before(files, segments, segments[0].base_offset)
-    report = inspect_segment(files, segments[0], before)
-    report.findings, report.blockers, report.parts
-
-The files of a segment, and how each is judged and made anew, by module, bottom up:
-
     findings            the parts of a segment, and faults of a part, as values
     partition_files     the protocol by which files are read, and streams of them
     log_folder          that protocol over a folder that this process sees
@@ -27,7 +19,6 @@ The files of a segment, and how each is judged and made anew, by module, bottom 
     state_before        the state before a segment, and the last stable offset, from files alone
 
 Invariants:
-
 - A fault is a `Finding`, for any bytes; errors are for files that cannot be read.
 - No length is believed, neither one in the bytes nor one that a source tells: what does not fit is
   a finding. Memory is bounded by constants, not by what files say, and does not grow with a log.

@@ -26,18 +26,13 @@ PART_BYTES_MAX = 64 * 1024 * 1024
 def content_of(
     files: PartitionFiles, part: SegmentPart, content: StoredPart | RebuiltPart
 ) -> bytes | SegmentFinding:
-    """
-    Return the bytes of a part beside the log, as a report has it; a finding where the file is
-    another one by now. The copier streams the log itself.
-    """
+    """Return the bytes of a part beside the log; a finding where the file is another by now."""
     if isinstance(content, RebuiltPart):
         return content.content
     return read_whole(files, content.name, content.size_bytes, part, PART_BYTES_MAX)
 
 
 class StoredFiles:
-    """The files of one partition as they were listed at one moment."""
-
     def __init__(self, files: PartitionFiles) -> None:
         self.source = files
         self.facts: Mapping[str, SourceFileFacts] = files.facts()

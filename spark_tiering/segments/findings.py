@@ -21,8 +21,6 @@ class SegmentPart(StrEnum):
 
 
 class SegmentFindingKind(StrEnum):
-    """Names the fault of a part. The list is closed."""
-
     MISSING = "missing"
     """There is no such file, and there ought to be one."""
     CHANGED = "changed"

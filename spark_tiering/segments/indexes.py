@@ -1,10 +1,9 @@
 """
 The indexes of a segment, by offset and by time, judged against the log. Pure but for the streams.
 
-An offset index is right when each entry's position begins a batch and every batch before that
-position ends below the entry's offset: then a look-up never begins too late. A time index is right
-when no record up to an entry's offset is later than its time, and when its last time is the largest
-of the segment: brokers take that for the age of the segment. Both ascend. The distance of entries
+An offset index is right when each position begins a batch and all batches before it end below the
+entry's offset. A time index is right when no record up to an entry's offset is later than its time,
+and its last time is the segment's largest, which brokers take for its age. The distance of entries
 is not judged: it depends on version, settings and restarts of the broker.
 """
 
@@ -29,11 +28,7 @@ INDEX_BYTES_MAX = 512 * 1024 * 1024
 
 
 class IndexEntries:
-    """
-    The entries of one index file, each as a tuple of its fields, up to the first fault.
-
-    *current* is the entry in question; None when all were seen, or something was found.
-    """
+    """The entries of one index file up to the first fault; *current* is None behind the last."""
 
     def __init__(self, stream: FileStream, entry: struct.Struct) -> None:
         stream.piece_bytes = ENTRIES_AT_ONCE * entry.size
@@ -85,8 +80,6 @@ _TIME_ENTRY = struct.Struct(">qi")
 
 
 class OffsetIndexJudge:
-    """Judges an offset index while the batches of its log pass by, from the first one on."""
-
     def __init__(self, stream: FileStream, base_offset: int) -> None:
         self._entries = IndexEntries(stream, _OFFSET_ENTRY)
         self._base_offset = base_offset
@@ -136,8 +129,6 @@ class OffsetIndexJudge:
 
 
 class TimeIndexJudge:
-    """Judges a time index while the batches of its log pass by, from the first one on."""
-
     def __init__(self, stream: FileStream, base_offset: int) -> None:
         self._entries = IndexEntries(stream, _TIME_ENTRY)
         self._base_offset = base_offset

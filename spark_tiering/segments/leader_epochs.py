@@ -1,11 +1,4 @@
-"""
-Leader epochs: what a check point says of a segment, whether the log agrees, and the cut to carry.
-Pure.
-
-An epoch is known from the partition's check point, or from the batches themselves: each carries the
-epoch of the leader that appended it. It is never guessed; an epoch that wrote nothing stands in
-check points only.
-"""
+"""Leader epochs of a segment, never guessed: from check point or batches, and their cut. Pure."""
 
 from __future__ import annotations
 
@@ -23,8 +16,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT_BYTES_MAX = 4 * 1024 * 1024
 EPOCHS_MAX = 100_000
-"""Most epochs that a log may add: a partition that changes its leader every minute has them in 70
-days."""
+"""Most epochs that a log may add: those of 70 days with a new leader each minute."""
 
 Epochs = tuple[tuple[int, int], ...]
 """(leader epoch, its first offset), both rising."""
@@ -53,11 +45,7 @@ def epochs_until(epochs: Epochs, next_offset: int) -> Epochs:
 
 
 def epochs_within(epochs: Epochs, base_offset: int, next_offset: int) -> Epochs | None:
-    """
-    Return the epochs of the offsets [base_offset, next_offset), the first of them beginning there.
-
-    None when it is not known which epoch wrote the first of them.
-    """
+    """Return the epochs of [base_offset, next_offset); None where the first is not known."""
     cut = EpochStarts(epochs_until(epochs, next_offset))
     if cut.epoch_at(base_offset) < 0:
         return None
@@ -66,8 +54,6 @@ def epochs_within(epochs: Epochs, base_offset: int, next_offset: int) -> Epochs 
 
 
 class EpochsJudge:
-    """Judges known epochs while the batches of a log pass by."""
-
     def __init__(self, name: str, epochs: Sequence[tuple[int, int]]) -> None:
         self.finding: SegmentFinding | None = None
         self._name = name
@@ -88,9 +74,7 @@ class EpochsJudge:
 
 
 class EpochsOfLog:
-    """
-    Collects the epochs that batches prove, after the earlier ones; None where they are unknown.
-    """
+    """Collects the epochs that batches prove, after the earlier ones; None if unknown."""
 
     def __init__(self, before: Epochs | None) -> None:
         self._epochs = None if before is None else EpochStarts(before)

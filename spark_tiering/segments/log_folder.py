@@ -18,11 +18,7 @@ class PartitionFolder:
     path: str
 
     def facts(self) -> dict[str, SourceFileFacts]:
-        """
-        Return every file by its name, as it is now; those that vanish meanwhile are left out.
-
-        Raises `ConfigError` when there is no such folder.
-        """
+        """Return every file by its name; `ConfigError` when there is no such folder."""
         found: dict[str, SourceFileFacts] = {}
         try:
             with os.scandir(self.path) as entries:
@@ -42,10 +38,7 @@ class PartitionFolder:
         return found
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """
-        Return the bytes [start, start + size) of a file; fewer where it ends, none where it is
-        gone.
-        """
+        """Return the bytes [start, start + size) of a file; fewer, or none, where it ends."""
         path = Path(self.path, name)
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,8 +1,6 @@
 """
 The pass over the log of a segment: every file beside it is judged, and made anew, on the way.
-
-The offset and time index are `rlmm.partition_log`'s, so that there is one way to make them. The
-pass does not decide which files a copy takes. Pure but for the streams.
+Indexes are made by `rlmm.partition_log` alone. Pure but for the streams.
 """
 
 from __future__ import annotations
@@ -30,10 +28,7 @@ INDEX_BYTES_MAX = 10 * 1024 * 1024
 
 
 class OffsetOrder:
-    """
-    Holds the batches of a segment to their offsets: rising, within the segment, and without holes
-    where there may be none. *next_offset* is the one behind the last batch.
-    """
+    """Holds batches to rising offsets within the segment, without holes where none may be."""
 
     def __init__(self, segment: ListedSegment, *, allows_holes: bool) -> None:
         self.next_offset = segment.base_offset
@@ -41,7 +36,6 @@ class OffsetOrder:
         self._allows_holes = allows_holes
 
     def note(self, batch: LogBatch) -> tuple[SegmentFindingKind, str] | None:
-        """Take in the next batch; return the fault of its offsets."""
         base, last = batch.base_offset, batch.last_offset
         expected, next_offset = self.next_offset, self._segment.next_offset
         where = f"byte {batch.position}: offsets {base} to {last}"
@@ -67,8 +61,6 @@ class OffsetOrder:
 
 
 class CompanionsOfLog:
-    """The files beside a log as the log alone makes them, growing batch by batch."""
-
     def __init__(
         self,
         base_offset: int,
@@ -111,12 +103,7 @@ class CompanionsOfLog:
 
 
 class SegmentPass:
-    """
-    Takes a log through, and every judge that there is a file for.
-
-    After `run`, *log_finding* says why the log cannot be trusted; None means that it was read to
-    its end, and *findings* are those of the judges.
-    """
+    """Takes a log through every judge; a *log_finding* says why the log cannot be trusted."""
 
     def __init__(
         self,

@@ -1,9 +1,4 @@
-"""
-The batches of a log file, every CRC checked, in bounded memory. No I/O of its own.
-
-A batch that is no larger than a piece is judged in memory; of a larger one only the header and the
-running CRC are held. Records are not opened, but for those of transaction markers.
-"""
+"""The batches of a log file, every CRC checked, in bounded memory. No I/O of its own."""
 
 from __future__ import annotations
 
@@ -69,11 +64,8 @@ class LogBatch(NamedTuple):
 
 class LogWalk:
     """
-    Iterates over the batches of a log file once, up to its end or the first that is not sound.
-
-    Then `stop` is the byte behind the last sound batch, and `finding` says why it ended, None at a
-    clean end. Offsets are not compared: they lie outside the CRC, so each reader compares them
-    with its own position.
+    Iterates once over a log file; `stop` is the byte behind the last sound batch, `finding` the
+    fault there. Offsets lie outside the CRC: each reader compares them with its own position.
     """
 
     def __init__(self, stream: FileStream) -> None:

@@ -1,9 +1,4 @@
-"""
-The protocol of a partition's files, and streams of them. No I/O here.
-
-A source keeps nothing open between calls and is made of plain values, so that it can be sent to
-other processes; a reader of 2 GB holds a few pieces of `PIECE_BYTES` at a time.
-"""
+"""The protocol of a partition's files, with nothing open, and streams of them. No I/O here."""
 
 from __future__ import annotations
 
@@ -15,10 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PIECE_BYTES = 512 * 1024
-"""
-Read at once from a disk: as much as caches of processors hold while it is hashed, walked and sent.
-Eight times as much costs a quarter more time for the memory that is taken and given back.
-"""
+"""Read at once from a disk: what processor caches hold; eight times as much is slower."""
 REMOTE_PIECE_BYTES = 4 * 1024 * 1024
 """Read at once from another machine: few requests, and little memory."""
 
@@ -30,30 +22,19 @@ class SourceFileFacts(NamedTuple):
 
 class PartitionFiles(Protocol):
     """
-    Reads the files of one partition: from a folder, or through the server of one.
-
-    Raises `LogUnavailable` when waiting may help and `LogNotPermitted` when only an operator can.
-    Files may change and vanish at any time. An implementation that prefers pieces of another size
-    than `PIECE_BYTES` sets `piece_bytes`.
+    Files of one partition, which may change and vanish. Raises `LogUnavailable` when waiting may
+    help, `LogNotPermitted` when only an operator can.
     """
 
     def facts(self) -> Mapping[str, SourceFileFacts]: ...
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """
-        Return the bytes [start, start + size) of a file: fewer only where the file ends before,
-        none where there is no such file any more.
-        """
+        """Return the bytes [start, start + size); fewer only where the file ends or is gone."""
         ...
 
 
 class FileStream:
-    """
-    Reads one file from its start to the size that its source told, each byte once and in order.
-
-    When the source returns fewer or other bytes, the stream ends, and `finding` says so. *on_piece*
-    is called with every piece, so that a reader can hash or send the checked bytes.
-    """
+    """Reads one file once, up to the size that its source told; `finding` has other bytes."""
 
     def __init__(
         self,

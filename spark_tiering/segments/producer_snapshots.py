@@ -20,12 +20,7 @@ def judge_snapshot(
     *,
     is_whole: bool,
 ) -> SegmentFinding | None:
-    """
-    Compare a snapshot with the state *expected*; None where it can be used.
-
-    Producers without an open transaction may be missing: a broker forgets them. Without *is_whole*
-    the state comes from the segment from *base_offset* on alone, and only that is compared.
-    """
+    """Compare with *expected*, without *is_whole* with what it says of this segment alone."""
     for producer_id, known in expected.items():
         other = found.get(producer_id)
         if other is None:

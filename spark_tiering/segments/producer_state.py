@@ -5,10 +5,8 @@ Producer snapshots: the bytes, and the state of producers that the batches of a 
     int64, epoch int16, last sequence int32, last offset int64, offset delta int32 (of its last
     batch), timestamp int64, coordinator epoch int32, first offset of its open transaction int64
 
-State is that below an offset; of each producer only the last batch is kept. A broker forgets idle
-producers after a day, so a broker's file can hold fewer; it never forgets one whose transaction is
-open. Entries are written in the order in which a broker that recovers would write them: that of
-Java's `HashMap`.
+A broker forgets idle producers after a day, never one with an open transaction. Entries have the
+order of a broker that recovers: that of Java's `HashMap`.
 """
 
 from __future__ import annotations
@@ -26,8 +24,7 @@ if TYPE_CHECKING:
     from spark_tiering.segments.log_walk import LogBatch, TransactionMarker
 
 PRODUCERS_MAX = 100_000
-"""Most producers of one partition that are held: 40 MB, up to three times while files are compared.
-Brokers forget idle ones after a day."""
+"""Most producers of a partition that are held, in 40 MB; brokers forget idle ones after a day."""
 NO_TRANSACTION = -1
 
 _HEAD = struct.Struct(">hIi")
@@ -98,12 +95,7 @@ def _bucket(producer_id: int, table: int) -> int:
 
 
 class ProducerState:
-    """
-    The producers of a partition below some offset, going on batch by batch.
-
-    *fault* says why it cannot be known any more: the log is none that a broker would have taken, or
-    it has too many producers. From then on nothing changes.
-    """
+    """The producers of a partition, batch by batch, up to a *fault* that no broker takes."""
 
     def __init__(self, entries: Mapping[int, ProducerEntry] | None = None) -> None:
         self.entries: dict[int, ProducerEntry] = dict(entries or {})

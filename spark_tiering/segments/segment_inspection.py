@@ -1,9 +1,4 @@
-"""
-The inspection of one segment: its log read once, its other files judged, faulty ones made anew.
-
-A task of a copy job calls it before it writes anything. It reads through the protocol of `files`
-alone, so that it does not matter where the files lie.
-"""
+"""The inspection of one segment: its log read once, its other files judged or made anew."""
 
 from __future__ import annotations
 
@@ -61,12 +56,9 @@ def inspect_segment(
     on_piece: Callable[[bytes], object] | None = None,
 ) -> SegmentReport:
     """
-    Read a rolled segment once, and say what it is, what is wrong, and what a copy consists of.
-
-    *before* is what is known below its base offset: of the report of the segment before, or of
-    `replaying.state_before`. Without it the partition's own snapshot at the base offset serves.
-    *on_piece* is given the bytes of the log in order, as they are read; they are good only if the
-    report's log is. Raises `InvalidArgument` for the active segment: it has no end to be held to.
+    Read a rolled segment once, and report its faults and the parts of a copy. *before* is the state
+    below its base offset; without it the snapshot there serves. *on_piece* gets the bytes of the
+    log in order, good only if the report's log is. Raises `InvalidArgument` for the active segment.
     """
     if segment.next_offset is None:
         msg = f"segment {segment.base_offset} is the active one: only rolled ones are inspected"
@@ -143,10 +135,7 @@ def _judged(
 def _producers_at_start(
     stored: StoredFiles, base_offset: int, known: ProducerState | None
 ) -> ProducerState | None:
-    """
-    Return the producers at the base offset, to go on from: those of the file, as a broker does,
-    unless the known state proves the file wrong. None when neither tells.
-    """
+    """Return the producers at the base offset; None when neither file nor state tells them."""
     if base_offset == 0:
         return ProducerState()
     found = stored.snapshot(base_offset)

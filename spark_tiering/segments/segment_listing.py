@@ -30,11 +30,7 @@ class ListedSegment(NamedTuple):
 
 
 def list_segments(names: Iterable[str]) -> list[ListedSegment]:
-    """
-    Return the segments whose `.log` is among *names*, in order; the last is the active one.
-
-    Files in other forms, as of segments that are being deleted or swapped, are none of a log.
-    """
+    """Return the segments whose `.log` is among *names*, in order; the last is the active one."""
     bases = sorted(_offsets(names, LOG))
     ends: list[int | None] = [*bases[1:], None]
     return [ListedSegment(base, end) for base, end in zip(bases, ends, strict=False)]

@@ -40,11 +40,7 @@ REQUIRED = tuple(part for part in SegmentPart if part is not SegmentPart.TXN_IND
 
 @dataclass(frozen=True, slots=True)
 class StateBefore:
-    """
-    Holds the state below a segment's base offset; None where it is not known.
-
-    Empty producers are knowledge: that there are none.
-    """
+    """The state below a base offset; None is unknown, empty producers mean that there are none."""
 
     producers: ProducerState | None = None
     epochs: Epochs | None = None
@@ -52,13 +48,7 @@ class StateBefore:
 
 @dataclass(frozen=True, slots=True)
 class SegmentReport:
-    """
-    Reports the faults of one segment, and the parts of a copy of it.
-
-    *epochs* are those of its own offsets, as its metadata lists them; *max_timestamp_ms* is the
-    largest time of a record, of the file's last change where no record has one. *after* is the
-    state below the next segment.
-    """
+    """The faults of one segment, the parts of a copy, and the state *after* its last batch."""
 
     segment: ListedSegment
     findings: tuple[SegmentFinding, ...]
@@ -75,12 +65,7 @@ class SegmentReport:
 
     @property
     def blockers(self) -> tuple[SegmentFinding, ...]:
-        """
-        Return the findings that prevent a copy; none where the segment can be copied.
-
-        A finding about the log always prevents it, and one about another part only where the part
-        could not be made anew.
-        """
+        """Return findings that prevent a copy: about the log, or a part that is lacking."""
         return tuple(
             found
             for found in self.findings

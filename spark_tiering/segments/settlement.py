@@ -1,8 +1,6 @@
 """
-The settlement of each part once the log was read: the file as it is, or one made anew. Pure.
-
-A faulty part is made anew where the log and the state before it suffice; where they do not, the
-finding `UNKNOWN` names the unknown fact, and the part is lacking.
+The settlement of each part once the log was read: the file as it is, or one made anew. Pure. Where
+log and state do not suffice, the finding `UNKNOWN` names the unknown fact and the part is lacking.
 """
 
 from __future__ import annotations
@@ -29,12 +27,7 @@ if TYPE_CHECKING:
 
 
 class PartSettlement:
-    """
-    Settles the parts of one segment whose log is sound, and notes the faults of their files.
-
-    *is_whole* says whether the producers at the segment's start were known. *epochs* is the history
-    that the copy goes by; None where it is not known.
-    """
+    """Settles the parts of a sound log. *is_whole*: the producers at its start were known."""
 
     def __init__(
         self,

@@ -1,10 +1,6 @@
 """
-The state before a segment, and the last stable offset, from the files of a partition. No I/O of its
-own.
-
-Both begin at the newest producer snapshot that is sound and read the logs from there on, as a
-broker does when it starts. A snapshot that is missing is never taken for an empty one: only at the
-true start of the log there are surely no producers.
+The state before a segment, and the last stable offset, from files alone. No I/O of its own. Logs
+are read from the newest sound producer snapshot on, as by a broker.
 """
 
 from __future__ import annotations
@@ -50,12 +46,9 @@ def state_before(
     allows_holes: bool = False,
 ) -> StateBefore:
     """
-    Return the state below the segment that begins at *base_offset*.
-
-    Costs nothing where that offset has a sound snapshot, else a read of the segments since the
-    nearest older one. *log_start* is the first offset of the whole log, the tier's part included,
-    as the cluster tells it: only a log that is here from there on proves that a producer is absent.
-    *with_epochs* reads the log from there to tell leader epochs without a check point.
+    Return the state below the segment that begins at *base_offset*. Without a sound snapshot there
+    the segments since an older one are read. Only a log that is here from *log_start* on proves
+    that a producer is absent. *with_epochs* reads it to tell leader epochs.
     """
     stored = StoredFiles(files)
     is_whole = bool(segments) and segments[0].base_offset <= log_start
@@ -80,11 +73,8 @@ def last_stable_offset(
     allows_holes: bool = False,
 ) -> LastStable:
     """
-    Return the offset below which no transaction is open, from files alone: for copied folders, and
-    brokers that are down. A running cluster is asked instead.
-
-    Files do not tell which records are replicated: without *high_watermark* the answer is right
-    only for a log that has lost no leader's race, such as that of one replica.
+    Return the offset below which no transaction is open, from files alone; without *high_watermark*
+    it is right only for a log with one replica.
     """
     stored = StoredFiles(files)
     segments = list_segments(stored.facts)
@@ -122,10 +112,7 @@ def _starts(
 
 
 class _Replay:
-    """
-    Reads the logs from *start* on. *reached* is the offset behind the last batch, and *detail* says
-    why it stopped, empty at a clean end.
-    """
+    """Reads the logs from *start* to *reached* (exclusive); *detail* says why it stopped early."""
 
     def __init__(
         self,

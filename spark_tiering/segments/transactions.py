@@ -4,11 +4,10 @@ Transaction indexes: the bytes, what the markers of a log say, and a file judged
     version int16 (0), producer id int64, first offset int64 (may lie in an earlier segment), last
     offset int64 (that of the abort marker), last stable offset int64
 
-A reader with read_committed drops the batches of a producer between first and last offset, and goes
-on to the following segments as long as no entry's last stable offset reaches its end. So an abort
-that is missing, a first offset too high and a last stable offset too high let aborted records
-through, and a first offset too low drops good ones: all of that is wrong. A last stable offset too
-low costs a reader a look at the next segment and nothing else.
+A reader with read_committed drops a producer's batches between first and last offset, and goes on
+to following segments as long as no entry's last stable offset reaches its end. A missing abort, or
+a first or last stable offset too high, lets aborted records through; a first offset too low drops
+good ones. A last stable offset too low costs a look at the next segment and nothing else.
 """
 
 from __future__ import annotations
@@ -44,11 +43,8 @@ def format_aborted(ended: EndedTransaction) -> bytes:
 
 class TxnIndexJudge:
     """
-    Judges a transaction index while the batches of its log pass by, from the first one on.
-
-    *is_whole* says whether all transactions open at the segment's start are known. If not, one that
-    seems to begin in the segment may have begun before, and one that an entry names may be real
-    although no data of it was seen.
+    Judges a transaction index batch by batch. Without *is_whole* transactions may be open from
+    before: one that an entry names may be real.
     """
 
     def __init__(self, stream: FileStream, *, is_whole: bool) -> None:

@@ -1,11 +1,6 @@
 """
 Object stores: one protocol, over a folder and over S3.
 
-    store = open_store(place)             # in each process: places are pickled, stores are not
-    outcome = store.put(key, content)     # written, there already, conflict, unknown or refused
-
-By module, bottom up:
-
     results                results of calls, as values
     content                bytes that can be sent again, and streams that cannot
     protocol               the protocol of stores
@@ -27,7 +22,6 @@ By module, bottom up:
     opening                from an address to its store, one for a process
 
 Invariants:
-
 - A key is written once: no call changes or replaces an object. Only `delete` takes one away.
 - An object that is listed is whole.
 - The result of a write is a value; an error says that the store as a whole cannot be reached,

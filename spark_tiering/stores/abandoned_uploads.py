@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 
 def left_behind(store: ObjectStore, prefix: str, began_before_ms: int) -> Iterator[OpenUpload]:
-    """
-    Return the uploads under *prefix* that began before a moment.
-
-    An upload does not show that its writer is at work: choose a moment that no writer outlasts.
-    """
+    """Return uploads that began before a moment; choose one that no writer outlasts."""
     return (upload for upload in store.open_uploads(prefix) if upload.began_ms < began_before_ms)
 
 

@@ -1,7 +1,4 @@
-"""
-The probe of conditional puts: whether a store keeps the first of two writers' objects. It writes
-objects of its own.
-"""
+"""The probe of conditional puts: whether a store keeps the first of two writers' objects."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """
-Contents of writes, which can be sent again, and streams, which pass by once.
-
-A content tells its length and checksum beforehand, and is held to both while it is sent. A stream
-tells them when it has ended, or that it did not become whole and must not be kept.
+Contents of writes, which can be sent again, and streams, which pass by once. A content is held to
+its length and checksum while it is sent; a stream tells them when it has ended.
 """
 
 from __future__ import annotations
@@ -24,8 +22,6 @@ PIECE_BYTES = 1024 * 1024
 
 
 class ObjectContent(Protocol):
-    """Bytes that are known beforehand and can be walked as often as needed."""
-
     @property
     def sum(self) -> ContentSum: ...
 
@@ -52,29 +48,20 @@ class FileContent:
         self.sum = sum_of(self.pieces()) if expected is None else expected
 
     def pieces(self) -> Iterator[bytes]:
-        """Return the file, a piece at a time; it is closed when the walk is given up."""
         with self._path.open("rb", buffering=0) as file:
             while piece := file.read(PIECE_BYTES):
                 yield piece
 
 
 class ContentStream(NamedTuple):
-    """
-    Passes bytes by once. When they have ended, *told* returns their expected sum.
-
-    `None` from *told* says that they did not become whole: none of them is kept.
-    """
+    """Passes bytes by once; *told* returns their sum, `None` where nothing may be kept."""
 
     pieces: Iterable[Piece]
     told: Callable[[], ContentSum | None]
 
 
 class MeasuredPieces:
-    """
-    Pieces that pass by, counted and summed up.
-
-    They end where the source fails with an `OSError`; everything else that it raises is raised.
-    """
+    """Pieces that pass by, counted and summed up; they end where the source raises an `OSError`."""
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
         self._pieces = pieces
@@ -113,7 +100,6 @@ class MeasuredPieces:
 
 
 def sum_of(pieces: Iterable[Piece]) -> ContentSum:
-    """Return length and checksum of all *pieces*. Raise as *pieces* do."""
     size_bytes = crc64nvme = 0
     for piece in pieces:
         size_bytes += len(piece)
@@ -137,11 +123,7 @@ def walk_through(stream: ContentStream) -> ContentSum | PutRefused:
 
 
 def cut(pieces: Iterable[Piece], part_bytes: int) -> Iterator[memoryview]:
-    """
-    Yield the bytes in parts of one size, the last one shorter; none where there are no bytes.
-
-    The next part overwrites the memory of the one before: it is used before another is asked for.
-    """
+    """Yield the bytes in parts of one size, the last shorter; the next overwrites the memory."""
     if part_bytes <= 0:
         msg = f"parts of {part_bytes} bytes"
         raise InvalidArgument(msg)

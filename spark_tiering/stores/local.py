@@ -1,12 +1,7 @@
 """
-A local folder as a store: the embedded default, with the contract of a bucket.
-
-An object that is being written lies under a reserved name and gets its own name by a hard link,
-which fails where that name is taken: so an object is there whole or not at all, and one of two
-writers wins. File and folder are synced before a write is reported as done.
-
-A key is a path below the folder: where `x` is an object, `x/y` can be none. Folders that became
-empty stay.
+A local folder as a store: the embedded default, with the contract of a bucket. A hard link names an
+object, so it is whole or absent and one of two writers wins. Where `x` is an object, `x/y` can be
+none.
 """
 
 from __future__ import annotations
@@ -64,10 +59,7 @@ NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV}
 
 
 class LocalStore(OpenedStore):
-    """
-    The objects in one folder. It is made where its parent exists, else `StoreAbsent`; for settings
-    that make none, that is raised when the folder is used.
-    """
+    """The objects in a folder, made where its parent exists, else `StoreAbsent` on use."""
 
     def __init__(self, settings: LocalSettings) -> None:
         self._root = Path(settings.folder)
@@ -98,12 +90,10 @@ class LocalStore(OpenedStore):
     def close(self) -> None: ...
 
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
-        """Write *content* where nothing is yet; see `ObjectStore.put`."""
         there = compare(self, key, content.sum)
         return self._write(key, stream_of(content)) if isinstance(there, ObjectAbsent) else there
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """Put bytes that pass by once; see `ObjectStore.put_stream`."""
         if isinstance(self.head(key, is_sum_wanted=False), ObjectAbsent):
             return self._write(key, stream)
         passed = walk_through(stream)
@@ -125,7 +115,6 @@ class LocalStore(OpenedStore):
         return ObjectFacts(found.st_size, crc64nvme, found.st_mtime_ns // 1_000_000)
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """Return the bytes of a range; see `ObjectStore.get`."""
         check_key(key)
         check_range(first_byte, last_byte)
         path = self._root / key
@@ -138,7 +127,6 @@ class LocalStore(OpenedStore):
         return RangeBeyondObject(key, first_byte) if found is None else found
 
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
-        """Return every object whose key begins with *prefix*, in the order of the keys' bytes."""
         self._absent(prefix)
         try:
             yield from list_keys(self._root, prefix, RESERVED)
@@ -153,7 +141,6 @@ class LocalStore(OpenedStore):
             raise_store_error("list", self._root, error)
 
     def delete(self, key: str) -> None:
-        """Take the object away; one that is not there is no failure."""
         check_key(key)
         path = self._root / key
         try:
@@ -166,7 +153,6 @@ class LocalStore(OpenedStore):
             self._absent(key)
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
-        """List unfinished writes of keys under *prefix*, those at work included."""
         self._absent(prefix)
         try:
             folders = sorted(self._writing.iterdir()) if self._writing.is_dir() else []
@@ -179,7 +165,6 @@ class LocalStore(OpenedStore):
                 raise_store_error("list", self._writing, error)
 
     def abort_upload(self, upload: OpenUpload) -> None:
-        """End an unfinished write and free its room; one that has ended is no failure."""
         check_key(upload.key)
         check_key(upload.upload_id)
         try:

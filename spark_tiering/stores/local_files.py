@@ -30,7 +30,6 @@ NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 
 
 def raise_store_error(operation: str, path: Path, error: OSError) -> NoReturn:
-    """Raise the error of the whole store that an error of the system means."""
     msg = f"{operation} {path}: {error.strerror or error}"
     if error.errno in NOT_PERMITTED:
         raise StoreNotPermitted(msg) from error
@@ -55,9 +54,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folders(folder: Path, root: Path, *, is_synced: bool) -> None:
-    """
-    Make *folder* and the missing ones between it and *root*; their names are synced where wanted.
-    """
+    """Make *folder* and missing ones below *root*; their names are synced where wanted."""
     missing = []
     while folder != root and not folder.is_dir():
         missing.append(folder)
@@ -91,11 +88,7 @@ def read_range(path: Path, first_byte: int, last_byte: int) -> bytes | None:
 
 
 def list_keys(root: Path, prefix: str, reserved: str) -> Iterator[ListedObject]:
-    """
-    Return every file below *root* whose path begins with *prefix*, in the order of the keys' bytes.
-
-    Names in *root* that begin with *reserved* are left out. One folder at a time is in memory.
-    """
+    """Return files below *root* with *prefix*, in byte order of keys, one folder in memory."""
     folder, _, _ = prefix.rpartition("/")
     yield from _walk(root / folder if folder else root, folder, prefix, reserved)
 

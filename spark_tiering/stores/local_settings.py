@@ -11,7 +11,6 @@ class LocalSettings:
     folder: Path
     """Made where its parent exists: a whole path that is missing is more likely not mounted."""
     is_synced: bool = True
-    """Off only where losing everything at a power cut is no loss: a metadata event may already tell
-    that the object is there."""
+    """Off only where a power cut may lose an object that a metadata event already names."""
     is_made: bool = True
     """Off for who only looks: then a folder that is not there is not made, and has no objects."""

@@ -26,11 +26,7 @@ WINDOW_BYTES = 8 * 1024 * 1024
 def read_whole(
     store: ObjectStore, key: str, size_bytes: int, *, window_bytes: int = WINDOW_BYTES
 ) -> Iterator[bytes]:
-    """
-    Return the *size_bytes* bytes of an object, a window at a time.
-
-    Raises an `OSError` where it lacks some, so that an object may be the source of another one.
-    """
+    """Return an object's *size_bytes* bytes by windows; raises `OSError` where some lack."""
     position = 0
     while position < size_bytes:
         got = store.get(key, position, min(position + window_bytes, size_bytes) - 1)
@@ -42,12 +38,7 @@ def read_whole(
 
 
 def compare(store: ObjectStore, key: str, expected: ContentSum) -> Found:
-    """
-    Return whether the object under *key* is the expected one, by its length and checksum.
-
-    Where the store does not tell the checksum, the object is read for it; `PutUnknown` where that
-    cannot be done, because it is archived or went away.
-    """
+    """Return whether *key* has the expected object, by reading if need be; `PutUnknown` if not."""
     facts = store.head(key)
     if isinstance(facts, ObjectAbsent):
         return facts

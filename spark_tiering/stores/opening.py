@@ -1,6 +1,5 @@
 """
-The opening of a store from its settings. Settings travel; a store is opened where it is used, once
-a process, or a thread of it.
+The opening of a store from its settings, once a process, or a thread of it.
 
     s3://bucket      the bucket, prefixes belong to keys
     /path, file:///path   the folder
@@ -29,12 +28,7 @@ _open: dict[tuple[int, int, StoreSettings], ObjectStore] = {}
 
 
 def parse_store(address: str, template: S3Settings | None = None) -> tuple[StoreSettings, str]:
-    """
-    Return the store that *address* names, and the prefix of keys behind its bucket.
-
-    The other settings of a bucket come from *template*. Raises `ConfigError` for a text that is no
-    store.
-    """
+    """Return store and key prefix of *address*, or raise `ConfigError`."""
     parts = urlsplit(address)
     if parts.query or parts.fragment or parts.username or parts.password:
         msg = "the address of a store has neither user, password, query nor fragment"
@@ -62,12 +56,7 @@ def open_store(settings: StoreSettings) -> ObjectStore:
 
 
 def process_store(settings: StoreSettings) -> ObjectStore:
-    """
-    Return the store of this process for *settings*, opened at the first call and kept.
-
-    A process that was forked opens its own, and each thread has its own: connections are not
-    shared.
-    """
+    """Return this thread's store for *settings*, kept; a forked process opens its own."""
     place = (os.getpid(), threading.get_ident(), settings)
     if place not in _open:
         _open[place] = open_store(settings)

@@ -2,8 +2,8 @@
 The protocol of stores. The contract suite in `tests/conformance/stores` tests it.
 
 Every call may raise `StoreUnavailable`, `StoreAbsent`, `StoreNotPermitted`, `CredentialsAbsent` and
-`StoreUnsuitable`, which concern the store as a whole, and `InvalidArgument` for an impossible key
-or range. A store is used by one thread at a time, and its opener closes it.
+`StoreUnsuitable`, which concern the whole store, and `InvalidArgument` for an impossible key or
+range. A store is used by one thread at a time, and its opener closes it.
 """
 
 from __future__ import annotations
@@ -39,42 +39,23 @@ _UNUSABLE = re.compile(r"(^|/)(\.{0,2})(/|$)|[\x00-\x1f\x7f\\]")
 
 
 class ObjectStore(Protocol):
-    """Objects under keys, each written once, whole or not at all."""
-
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
-        """
-        Write *content* where nothing is yet.
-
-        An existing object is compared by length and checksum. Large contents are sent in parts. A
-        source that fails is refused; its other exceptions are raised, and nothing is left behind.
-        """
+        """Write *content* where nothing is yet; a failing source is refused, and leaves nothing."""
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """
-        Put bytes that pass by once as `put` does, in memory for one part.
-
-        Where an object is there already, the stream is walked to its end to be compared.
-        """
+        """Put as `put` does, one part in memory; an existing object is compared at the end."""
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
         """Look at an object; the checksum is there only where it is wanted and known."""
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """
-        Return the bytes of a range, both ends inclusive; an end beyond the object is cut to it.
-
-        Raises `InvalidArgument` for an end before the start. All of it is in memory.
-        """
+        """Return a range, ends inclusive, cut at the end; `InvalidArgument` if upside down."""
 
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
         """List objects whose keys begin with *prefix*, in an order of the store's own."""
 
     def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
-        """
-        List the level right behind *prefix*: objects without a further slash in their keys, and the
-        folders that others share, each once. In no order. Some stores list folders that have become
-        empty.
-        """
+        """List objects and folders right behind *prefix*, each once, in no order."""
 
     def delete(self, key: str) -> None:
         """Take the object away; one that is not there is no failure."""

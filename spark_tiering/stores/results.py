@@ -1,9 +1,4 @@
-"""
-Results of calls on a store, as values. Pure.
-
-Errors (`rlmm.errors.StoreError`) are for the store as a whole: away, absent, not permitted. A fault
-of one object is a value, so that it does not affect other segments.
-"""
+"""Results of calls on a store; `rlmm.errors.StoreError` is for the whole store. Pure."""
 
 from __future__ import annotations
 
@@ -38,8 +33,6 @@ class ObjectFacts:
 
 
 class ObjectAbsent(NamedTuple):
-    """There is no such object."""
-
     key: str
 
 
@@ -54,8 +47,6 @@ class ObjectArchived(NamedTuple):
 
 
 class RangeBeyondObject(NamedTuple):
-    """The object has no byte where the range begins."""
-
     key: str
     first_byte: int
 
@@ -131,10 +122,7 @@ class ListedObject(NamedTuple):
 
 
 class ListedFolder(NamedTuple):
-    """
-    Holds the common start of some keys of a level up to their next slash, which is its last
-    character.
-    """
+    """The common start of some keys of a level up to their next slash, its last character."""
 
     key: str
 

@@ -55,7 +55,6 @@ class S3Store(OpenedStore):
         self._calls.close()
 
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
-        """Write *content* where nothing is yet; see `ObjectStore.put`."""
         check_key(key)
         self._see_bucket()
         is_large = content.sum.size_bytes > self._settings.single_put_bytes
@@ -68,7 +67,6 @@ class S3Store(OpenedStore):
         return SinglePut(self._calls, self._look, key, content).run()
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """Put bytes that pass by once; see `ObjectStore.put_stream`."""
         self._see_bucket()
         if isinstance(self.head(key, is_sum_wanted=False), ObjectAbsent):
             return put_parts(self._calls, self._look, key, stream)
@@ -93,7 +91,6 @@ class S3Store(OpenedStore):
         return _facts(answer)
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """Return the bytes of a range; see `ObjectStore.get`."""
         check_key(key)
         check_range(first_byte, last_byte)
         answer = self._calls.ask(
@@ -114,7 +111,6 @@ class S3Store(OpenedStore):
         )
 
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
-        """Return every object whose key begins with *prefix*, each once."""
         for page in self._pages({**self._asking(), "Prefix": prefix}):
             yield from map(_listed, page.get("Contents", ()))
 
@@ -126,7 +122,6 @@ class S3Store(OpenedStore):
             yield from map(_listed, page.get("Contents", ()))
 
     def delete(self, key: str) -> None:
-        """Take the object away; one that is not there is no failure."""
         check_key(key)
         answer = self._calls.ask(
             "DeleteObject", lambda client: client.delete_object(**self._calls.at(key))
@@ -135,7 +130,6 @@ class S3Store(OpenedStore):
             self._calls.give_up(answer)
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
-        """List unfinished writes of keys under *prefix*, those at work included."""
         request = {**self._asking(), "Prefix": prefix}
         while True:
             page = self._page("ListMultipartUploads", request)
@@ -150,7 +144,6 @@ class S3Store(OpenedStore):
             request["UploadIdMarker"] = page["NextUploadIdMarker"]
 
     def abort_upload(self, upload: OpenUpload) -> None:
-        """End an unfinished write and free its room; one that has ended is no failure."""
         answer = self._calls.ask(
             "AbortMultipartUpload",
             lambda client: client.abort_multipart_upload(

@@ -1,9 +1,4 @@
-"""
-A content as the body of one request: a file to the client library, held to its length and sum.
-
-The last bytes are not handed out unless length and sum are right: a request with other bytes than
-announced is cut off, whether the store would have accepted it or not.
-"""
+"""A content as the body of one request, cut off before its end where length or sum is wrong."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """
-Calls of S3: one request and its retries. The only module that makes a client of boto3.
-
-The library's own retries, checksums and parsing of answers are off: this module decides what is
-retried, and what an answer must be, since it knows the purpose of the request. A client belongs to
-the process that made it, with the credentials that were found there.
+Calls of S3: one request and its retries. The only module that makes a client of boto3. The
+library's own retries, checksums and parsing are off: this module knows the purpose of a request. A
+client belongs to the process that made it.
 """
 
 from __future__ import annotations
@@ -30,15 +28,12 @@ T = TypeVar("T")
 
 
 class S3Calls:
-    """Requests to one bucket."""
-
     def __init__(self, settings: S3Settings, repeats: S3Retries | None = None) -> None:
         self.settings = settings
         self.repeats = repeats or S3Retries()
         self._client = _open_client(settings)
 
     def once(self, operation: str, call: Callable[[S3Client], T | S3Fault]) -> T | S3Fault:
-        """Call, and return a fault as a value."""
         try:
             return call(self._client)
         except SORTED as error:
@@ -48,7 +43,6 @@ class S3Calls:
         return self.repeats.run(lambda: self.once(operation, call))
 
     def give_up(self, fault: S3Fault) -> NoReturn:
-        """Raise the error of the whole store for a fault that stayed."""
         raise_fault(fault, self.settings.address)
 
     def check_bucket(self) -> None:

@@ -1,9 +1,6 @@
 """
-The faults of one request to S3, by class: whether it may have happened, whether a retry may help,
-and which error it is where it stays.
-
-Every exception of the client library is classified here and nowhere else. Codes of errors are S3's
-own and those of stores that follow it; an unknown code is classified by its HTTP status.
+The faults of one request to S3, by class: may it have happened, does a retry help, which error.
+Every exception of the client library is classified here; an unknown code by its HTTP status.
 """
 
 from __future__ import annotations
@@ -32,8 +29,6 @@ if TYPE_CHECKING:
 
 
 class S3FaultKind(StrEnum):
-    """Names the fault of one request. The list is closed."""
-
     THROTTLED = "throttled"
     """Refused for now, and surely not done."""
     UNREACHED = "unreached"
@@ -211,7 +206,6 @@ def _sort_answer(operation: str, error: aws.ClientError) -> S3Fault:
 
 
 def raise_fault(fault: S3Fault, store: str) -> NoReturn:
-    """Raise the error of the whole store for a fault that stayed."""
     error: RlmmError
     match fault.kind:
         case S3FaultKind.NO_CREDENTIALS:

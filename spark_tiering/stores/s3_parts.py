@@ -1,10 +1,4 @@
-"""
-Objects that are written in parts, by hand: one part in memory, each with its checksum, and the
-whole object's checksum and the condition where it is completed.
-
-A write that fails ends its upload, too. Where that fails, or the process is killed, the upload
-stays open until it is swept.
-"""
+"""Objects written in parts, one in memory; a write that fails ends its upload, if it can."""
 
 from __future__ import annotations
 

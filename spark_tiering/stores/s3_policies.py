@@ -1,9 +1,4 @@
-"""
-Policies of retries, by the class of the fault and nothing else.
-
-Pauses are drawn at random below a limit that doubles, so that many workers do not come back at the
-same moment. Other faults are not retried. Invariant: the final fault is the last attempt's own.
-"""
+"""Policies of retries, by the class of the fault; pauses are random below a growing limit."""
 
 from __future__ import annotations
 
@@ -50,8 +45,6 @@ POLICIES: Final[Mapping[S3FaultKind, S3RetryPolicy]] = {
 
 
 class S3Retries:
-    """Carries out attempts; *sleep* is passed in, so that tests do not wait."""
-
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep
 

@@ -1,9 +1,4 @@
-"""
-The probe of an endpoint: its real behaviour with conditions and checksums.
-
-Endpoints that ignore either answer as if all were well, so each is tried with what must be refused.
-The requests are made as the settings say, with the condition in any case.
-"""
+"""The probe of an endpoint: conditions and checksums, by requests that must be refused."""
 
 from __future__ import annotations
 

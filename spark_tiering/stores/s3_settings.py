@@ -1,9 +1,4 @@
-"""
-The settings of a bucket. Pure, without any credential.
-
-Settings travel to workers, into plans and into logs. Credentials are found where the store is
-opened, in the places of `CREDENTIAL_CHAIN`.
-"""
+"""The settings of a bucket. Pure, without credentials: see `CREDENTIAL_CHAIN`."""
 
 from __future__ import annotations
 
@@ -67,9 +62,7 @@ class BucketEncryption(StrEnum):
 
 
 class BodySigning(StrEnum):
-    """
-    Tells whether the signature of a request covers its body, which is read once more for that.
-    """
+    """Tells whether the signature covers the body, which is read once more for that."""
 
     AUTO = "auto"
     """Not over TLS, which protects it, and not to this machine; else it does."""
@@ -97,16 +90,14 @@ class S3Settings:
     """Empty: the bucket's own. One that must be restored to be read is not possible."""
     signing: BodySigning = BodySigning.AUTO
     single_put_bytes: int = GIB
-    """What is longer is sent in parts. Kafka's segments are 1 GiB by default: one request has
-    nothing that could be left behind half-done."""
+    """Longer contents are sent in parts. One request leaves nothing behind half-done."""
     part_bytes: int = 32 * MIB
     """In memory once for each write in parts; what a repeat sends again."""
     connect_timeout_ms: int = 10_000
     read_timeout_ms: int = 60_000
     """The longest silence, not the longest request."""
     has_conditional_puts: bool = True
-    """Off for endpoints that were seen to ignore the condition: then each write looks first, which
-    is no protection against a second writer at the same moment."""
+    """Off for endpoints that ignore the condition: a write looks first, which is no protection."""
 
     def __post_init__(self) -> None:
         problem = self._problem()

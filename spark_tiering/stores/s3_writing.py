@@ -1,9 +1,6 @@
 """
-The writing of one object in one conditional request, and its outcome where the answer is lost.
-
-After a fault that leaves it open whether the object was written, the key is looked at before
-anything is sent again: a repeat may then not be needed, and the final outcome is known, or reported
-as unknown.
+The writing of an object in one conditional request, and its outcome where the answer is lost. After
+an uncertain fault the key is looked at before anything is sent again.
 """
 
 from __future__ import annotations
@@ -102,12 +99,7 @@ def outcome_of(
     uncertain: S3Fault | None,
     look: Callable[[], Found],
 ) -> PutOutcome:
-    """
-    Return the outcome of a write that ended with *fault*, after *uncertain* at some attempt, if
-    any.
-
-    Raises the fault's error of the whole store where the object was surely not written.
-    """
+    """Return the outcome after *fault*, or *uncertain* before it; raises for the whole store."""
     if fault.kind in (S3FaultKind.EXISTS, S3FaultKind.RACING):
         found = look()
         if not isinstance(found, ObjectAbsent):
@@ -120,7 +112,6 @@ def outcome_of(
 
 
 def refused_or_raise(calls: S3Calls, fault: S3Fault) -> PutRefused:
-    """Return the refusal where a fault concerns one object; else it is raised for the store."""
     reason = REFUSALS.get(fault.kind)
     if reason is None:
         calls.give_up(fault)

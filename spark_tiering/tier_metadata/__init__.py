@@ -1,14 +1,8 @@
 """
 The metadata of the tier, as a job needs it: read at one moment, and events published.
 
-    metadata = open_metadata_access(SidecarAccess("host:7420"))       # or `EmbeddedAccess`
-    image = metadata.image(partitions, epochs, timeout_s=30)          # a `MetadataImage`
-    published = metadata.publish(event, timeout_s=30)                 # with its verdict
-
 A job asks a sidecar, or runs an engine of its own over an embedded log or over Kafka's topic. Both
 are one protocol, and both are blocking: they are for the one thread of a driver.
-
-By module, bottom up:
 
     protocol      the verbs of every access
     settings      where the metadata is
@@ -26,7 +20,6 @@ assigned, but what is not assigned is neither read as of now nor written with a 
 `NotAssigned`, and left out of an image. Events are never stored where their verdict cannot be read.
 
 Invariants:
-
 - An image is of one moment: each partition in it was exactly so when all events below the position
   of its metadata partition, and none above, were applied.
 - It knows every event that was stored before it was asked for.

@@ -1,9 +1,7 @@
 """
-The metadata by an engine in this process: over an embedded log, or over the topic of a cluster.
-
-The engine lives on an event loop in a thread of its own, and follows only partitions that are asked
-about. All of an image is answered in one step of that loop, between two events. Invariant: when
-`close` has returned the thread is over, and folder and connections are free.
+The metadata by an engine in this process: over an embedded log, or over a cluster's topic. An image
+is answered in one step of the engine's loop, between two events. Invariant: when `close` has
+returned the thread is over, and folder and connections are free.
 """
 
 from __future__ import annotations
@@ -58,13 +56,8 @@ _LEAST_S: Final = 0.001
 
 
 class EmbeddedMetadata:
-    """`TierMetadata` by an engine in this process."""
-
     def __init__(self, access: EmbeddedAccess) -> None:
-        """
-        Wait until the log is reached. Raises `ConfigError`, `FolderInUse` where another process has
-        the folder, `NotReady` where the log is not reached in time, and the log's own errors.
-        """
+        """Wait until the log is reached, else `NotReady`; raises `ConfigError`, `FolderInUse`."""
         self._places: set[int] = set()
         self._opened = AsyncExitStack()
         self._thread = LoopThread(THREAD)
@@ -105,8 +98,6 @@ class EmbeddedMetadata:
             self._opened = opened.pop_all()
         return metadata, identity
 
-    # ------------------------------------------------------------------------------- reading
-
     def image(
         self,
         partitions: Sequence[TopicIdPartition],
@@ -142,10 +133,7 @@ class EmbeddedMetadata:
     async def _caught_up(
         self, places: Mapping[int, list[TopicIdPartition]], timeout_s: float, deadline_s: float
     ) -> dict[TopicIdPartition, RlmmError]:
-        """
-        Wait for every event that was stored before; return why some partitions cannot be read. One
-        that is behind is waited for last, so that it does not use up the time of the others.
-        """
+        """Wait for every stored event, for one that is behind last; return unreadable ones."""
         errors: dict[int, RlmmError] = {}
         waiting = dict(places)
         for attempt in range(1, ATTEMPTS + 1):
@@ -179,7 +167,6 @@ class EmbeddedMetadata:
         await self._metadata.wait_ready(partition, timeout_s=_left_s(deadline_s))
 
     async def _follow(self, places: Iterable[int], deadline_s: float) -> None:
-        """Read these metadata partitions too."""
         wanted = self._places.union(places)
         if wanted != self._places:
             # Before anything is awaited: events are published side by side, and each adds to it.
@@ -194,18 +181,13 @@ class EmbeddedMetadata:
                 partition, linearizable=True, timeout_s=_left_s(deadline_s)
             )
 
-    # ------------------------------------------------------------------------------- writing
-
     def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
         return only(self.publish_all([event], timeout_s))
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
     ) -> list[WriteAnswer | RlmmError]:
-        """
-        Publish as `TierMetadata.publish_all` does: events that come together are one write of the
-        log.
-        """
+        """Publish events that come together as one write of the log."""
         return self._thread.wait(self._published_all(events, timeout_s))
 
     async def _published_all(
@@ -254,8 +236,6 @@ class EmbeddedMetadata:
     def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
         return self._thread.wait(self._stored(delete, time.monotonic() + timeout_s))
 
-    # ------------------------------------------------------------------------------- the end
-
     def close(self) -> None:
         """End the engine, and return when its thread is over."""
         try:
@@ -274,9 +254,7 @@ def has_log(folder: Path) -> bool:
 
 
 def kafka_settings(access: EmbeddedAccess) -> KafkaSettings:
-    """
-    Return how the cluster is reached, with its Java `client.properties`; raises `ConfigError`.
-    """
+    """Return the cluster's settings, with its Java `client.properties`; raises `ConfigError`."""
     flags = {
         "mode": "serve",
         "kafka_bootstrap_servers": access.bootstrap_servers,

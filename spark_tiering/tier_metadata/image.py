@@ -1,10 +1,7 @@
 """
-An image of partitions at one moment, made from many questions. Pure but for the questions.
-
-All partitions of one metadata partition are listed in rounds. Where its position did not move
-during a round, that round is the state at that position. Where it did, partitions that two rounds
-in a row have found equal were so at the moment between them: segments, watermarks and deletions
-only ever move on.
+An image of partitions at one moment, made from many questions. Pure but for the questions. All
+partitions of one metadata partition are listed in rounds. Partitions that two rounds in a row have
+found equal were so at the moment between: segments, watermarks and deletions only move on.
 """
 
 from __future__ import annotations
@@ -50,8 +47,7 @@ class PartitionAnswers(Protocol):
 
     def partition_delete(self, partition: TopicIdPartition, /) -> PartitionDelete | None: ...
 
-    def segments(self, partition: TopicIdPartition, /) -> Iterable[SegmentMetadata]:
-        """Return every segment, in any state."""
+    def segments(self, partition: TopicIdPartition, /) -> Iterable[SegmentMetadata]: ...
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int, /) -> int | None: ...
 
@@ -129,11 +125,7 @@ def take_images(
     epochs: Mapping[TopicIdPartition, Sequence[int]],
     partition_count: int,
 ) -> PartitionImages:
-    """
-    Return images of all partitions that can be read and keep still; raises errors of the service. A
-    metadata partition that cannot be read at first is asked again after the others, so that it does
-    not use up their time.
-    """
+    """Return images of all partitions that keep still; one that is behind comes last."""
     images: list[PartitionImage] = []
     positions: dict[int, int] = {}
     left_out: dict[TopicIdPartition, RlmmError] = {}
@@ -157,8 +149,6 @@ def take_images(
 
 
 class _Rounds:
-    """Listings of one metadata partition."""
-
     def __init__(
         self,
         followed: MovingPartitionAnswers,

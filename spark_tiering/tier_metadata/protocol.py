@@ -32,43 +32,29 @@ class TierMetadata(Protocol):
         timeout_s: float,
     ) -> MetadataImage:
         """
-        Return the metadata of *partitions* at one moment that is not before this call (F113).
-        Watermarks are those of the leader epochs in *epochs* and of all that segments have. A
-        partition of which nothing was ever stored has an empty image. One that cannot be read, or
-        does not keep still, is left out; where that is true of all, the error of the first is
-        raised.
+        Return *partitions* at one moment, not before this call (F113). Watermarks are those of
+        *epochs* and of all segments' epochs. A partition that cannot be read or moves is left out;
+        where all are, the error of the first is raised.
         """
 
     def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
         """
-        Store *event*, and return when it took effect; its verdict is `applied` or `duplicate`.
-
-        Raises `EventRejected` where it did not and will not; `OutcomeUnknown` or `AppendUncertain`
-        where reading the segment did not tell, which may take *timeout_s* once more; any other
-        error where it is surely not stored. See `broker_adapter.lost_answers.settled`.
+        Store *event*; return its verdict, `applied` or `duplicate`, when it took effect. Raises
+        `EventRejected` where it never will, `OutcomeUnknown` or `AppendUncertain` where reading the
+        segment did not tell, in up to *timeout_s* more; any other error where it is surely not
+        stored.
         """
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
     ) -> list[WriteAnswer | RlmmError]:
-        """
-        Publish several events at once; return their answers or errors in the order of *events*.
-
-        Events of one partition are stored in the order that they have here, and none waits for the
-        outcome of another: an event may follow one that took no effect.
-        """
+        """Publish in this order, one without effect included; return answers or errors."""
 
     def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
-        """
-        Store how far the deletion of a whole partition has come, and return when it took effect.
-
-        Raises as `publish` does. Where the outcome stays unknown, the caller's next image tells it.
-        """
+        """Store how far the deletion of a partition has come. Raises as `publish` does."""
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
-        """
-        Return the segment as it is now; `None` where there is none, or its deletion is finished.
-        """
+        """Return the segment as it is now; `None` where it is absent or deleted."""
 
     def close(self) -> None:
         """Free everything; it may be called again."""

@@ -1,9 +1,4 @@
-"""
-The reachability of a service: whether one listens at an address, before a client waits for it.
-
-A client keeps connecting for as long as a call may take: right for a service that was there, and no
-help with a mistyped address.
-"""
+"""The reachability of a service, tried before a client keeps connecting to a mistyped address."""
 
 from __future__ import annotations
 
@@ -28,14 +23,10 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class DialableAddress(Protocol):
-    async def dial(self, make: Callable[[], P]) -> P:
-        """Return a connection; raises `OSError`."""
-        ...
+    async def dial(self, make: Callable[[], P]) -> P: ...
 
 
 class _Connection(asyncio.Protocol):
-    """Says nothing, and is closed at once."""
-
     def __init__(self) -> None:
         self._transport: asyncio.BaseTransport | None = None
 
@@ -50,10 +41,7 @@ class _Connection(asyncio.Protocol):
 def require_reached(
     address: DialableAddress, *, patience_s: float = PATIENCE_S, connect_s: float = CONNECT_S
 ) -> None:
-    """
-    Return when a service accepted a connection. Raises `SidecarUnavailable` where it was refused
-    for *patience_s*, or nothing answered for *connect_s*.
-    """
+    """Return on a connection; else `SidecarUnavailable` after *patience_s* or *connect_s*."""
     thread = LoopThread("tier-metadata")
     try:
         thread.wait(_reached(address, patience_s, connect_s))
@@ -95,7 +83,7 @@ def _why(error: OSError, connect_s: float) -> str:
     if isinstance(error, ssl.SSLError):
         return str(error)
     if _is_own_time_out(error):
-        return f"nobody answered for {connect_s:g} s"
+        return f"no answer in {connect_s:g} s"
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__

@@ -16,8 +16,6 @@ _PORT_MAX: Final = 2**16 - 1
 
 @dataclass(frozen=True, slots=True)
 class SidecarAccess:
-    """A service, asked by the frame protocol."""
-
     address: str
     """`host:port`, or the path of its socket: with a slash in it, or behind `unix:`."""
     token_file: str = ""
@@ -33,8 +31,7 @@ class SidecarAccess:
     cluster_id: str = ""
     """Whose metadata, where the service serves several clusters."""
     broker_id: int | None = None
-    """Come as this broker, and be assigned what is asked about. It has to be an id that no broker
-    has: a broker of the same id would be shut out."""
+    """Come as this broker and be assigned the partitions; no broker may have the id."""
     timeout_ms: int = 30_000
     """How long it may take until the service is reached and knows its log."""
 

@@ -1,9 +1,4 @@
-"""
-The metadata by a service, through the client of `broker_adapter`.
-
-The client keeps one connection and repeats requests. Invariant: where this comes as a broker, it is
-assigned a partition before anything is asked about it.
-"""
+"""The metadata by a service; a job that comes as a broker is first assigned its partitions."""
 
 from __future__ import annotations
 
@@ -47,13 +42,8 @@ _FAREWELL_S: Final = 2.0
 
 
 class SidecarMetadata:
-    """`TierMetadata` by a service."""
-
     def __init__(self, client: BlockingVerbs, *, is_broker: bool, timeout_s: float) -> None:
-        """
-        Over a *client* that is closed with this, and closed at once where this raises. It waits
-        until the service knows its log; raises `NotReady` where it does not in time.
-        """
+        """Wait until the service knows its log, else `NotReady`; *client* closes with this."""
         self._client = client
         self._is_broker = is_broker
         self._assigned: dict[TopicIdPartition, None] = {}
@@ -86,8 +76,6 @@ class SidecarMetadata:
                 raise trouble
             pause.wait(_PAUSE_S)
 
-    # ------------------------------------------------------------------------------- reading
-
     def image(
         self,
         partitions: Sequence[TopicIdPartition],
@@ -117,8 +105,6 @@ class SidecarMetadata:
             self._client.on_partition_leadership_changes([], new)
             self._assigned.update(dict.fromkeys(new))
 
-    # ------------------------------------------------------------------------------- writing
-
     def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
         return only(self.publish_all([event], timeout_s))
 
@@ -132,10 +118,7 @@ class SidecarMetadata:
         self._assign([delete.partition])
         return self._client.put_partition_delete(delete, timeout_s=timeout_s)
 
-    # ------------------------------------------------------------------------------- the end
-
     def close(self) -> None:
-        """Hang up; partitions that were assigned to this are given back."""
         if self._assigned:
             told, self._assigned = list(self._assigned), {}
             with suppress(RlmmError):
@@ -145,10 +128,7 @@ class SidecarMetadata:
 
 
 class _Questions:
-    """
-    Questions of one image, under one deadline. A partition that is behind is waited for no longer
-    than *patience_s* at first, and the second time as long as there is time.
-    """
+    """Questions under one deadline; a partition behind waits *patience_s* at first."""
 
     def __init__(self, client: BlockingVerbs, deadline_s: float, patience_s: float) -> None:
         self._client = client
@@ -194,14 +174,8 @@ class _Questions:
         return self._client.highest_offset(partition, epoch, timeout_s=self._left_s)
 
 
-# ------------------------------------------------------------------------------------ opening
-
-
 def open_sidecar(access: SidecarAccess) -> SidecarMetadata:
-    """
-    Open an access to the service; raises `ConfigError` for files that cannot be used, and the error
-    of its first answer. Where nothing listens it raises `SidecarUnavailable` within seconds.
-    """
+    """Open an access; `ConfigError` for bad files, `SidecarUnavailable` if nothing listens."""
     options: dict[str, Any] = {
         "token": token_in(access.token_file),
         "cluster_id": access.cluster_id or None,

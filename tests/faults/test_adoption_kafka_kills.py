@@ -1,11 +1,9 @@
-"""
-Adoptions that die in each of their nine steps on a stock broker, and the commands that end them.
-"""
+"""Jobs that die in each of the nine steps on a stock broker, and how windows are closed."""
 
 from __future__ import annotations
 
 import asyncio
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,7 +31,7 @@ from tests.support.tier.driver_process import WRITING, Drivers, Ended, Point
 from tests.support.tier.job_folders import LATER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import Awaitable, Iterable, Iterator, Set
     from pathlib import Path
 
     from spark_tiering.adopt.adoption import OpenWindow
@@ -66,15 +64,12 @@ SIGKILLS = {
 QUICK_ONES = {("copying", "resume"), ("copying", "abort"), ("enabled", "abort")}
 
 
-def cases() -> list[object]:
+def ways(names: Iterable[str], quick: Set[tuple[str, ...]]) -> list[object]:
+    """Yield each name with both ways to close a window; all but the *quick* pairs are long."""
     return [
-        pytest.param(
-            name, way, marks=() if (name, way) in QUICK_ONES else pytest.mark.long,
-            id=f"{name}-{way}",
-        )
-        for name in DEATHS
-        for way in ("resume", "abort")
-    ]  # fmt: skip
+        pytest.param(*one, marks=() if one in quick else pytest.mark.long, id="-".join(one))
+        for one in product(names, ("resume", "abort"))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +85,11 @@ def windows_of(store: Path) -> list[OpenWindow]:
         return windows(JobStore(opened, PREFIX))
 
 
-@pytest.mark.parametrize(("name", "way"), cases())
+@pytest.mark.parametrize(("name", "way"), ways(DEATHS, QUICK_ONES))
 async def test_driver_when_killed_in_a_step_then_the_window_is_taken_up_and_nothing_is_lost(
     slow_kafka: TieredKafka, tmp_path: Path, name: str, way: str
 ) -> None:
-    """Resuming copies the rest, aborting does not; both restore settings and lose no record."""
+    """Status shows the window; resume and abort restore settings, copy once and lose no record."""
     topic = f"{name}-{way}"
     adopter = Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
@@ -132,28 +127,11 @@ async def check_closed(
     assert values_of([*local, *copied, *map(adopter.log_of, ours)]) >= set(written)
 
 
-def kills() -> list[object]:
-    short = ("finished", "resume")
-    return [
-        pytest.param(
-            name, way, marks=() if (name, way) == short else pytest.mark.long, id=f"{name}-{way}"
-        )
-        for name in SIGKILLS
-        for way in ("resume", "abort")
-    ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    with Drivers(tmp_path_factory.mktemp("drivers")) as drivers:
-        yield drivers
-
-
-@pytest.mark.parametrize(("name", "way"), kills())
+@pytest.mark.parametrize(("name", "way"), ways(SIGKILLS, {("finished", "resume")}))
 async def test_command_when_killed_in_a_window_then_status_shows_it_until_it_is_taken_up(
     slow_kafka: TieredKafka, tmp_path: Path, drivers: Drivers, name: str, way: str
 ) -> None:
-    """No adoption begins after a SIGKILL until resuming or aborting closes the window."""
+    """A killed job keeps its topic while heartbeats hold; then only resume or abort may go on."""
     topic = f"sigkill-{name}-{way}"
     adopter = Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)

@@ -55,10 +55,7 @@ def count(stub: ObjectStub, operation: str) -> int:
 def test_put_when_a_request_fails_is_repeated_until_it_is_written(
     stub: ObjectStub, store: S3Store, bucket: Bucket, trouble: Trouble, size_bytes: int
 ) -> None:
-    """
-    A refused, cut or damaged request costs a repeat and a pause; the object is the one that was
-    sent.
-    """
+    """A refused, cut or damaged request costs a repeat and a pause; the object is as sent."""
     stub.befall("PutObject", trouble, trouble)
     given = content(size_bytes)
     assert store.put(KEY, given) == ObjectWritten(*given.sum)
@@ -68,9 +65,7 @@ def test_put_when_a_request_fails_is_repeated_until_it_is_written(
 
 
 @pytest.mark.parametrize("trouble", [Trouble.ANSWER_LOST, Trouble.ANSWER_LATE])
-def test_f126_put_when_the_answer_is_lost_is_looked_for_and_not_repeated(
-    stub: ObjectStub, hasty: S3Store, trouble: Trouble
-) -> None:
+def test_f126_lost_put_is_looked_for(stub: ObjectStub, hasty: S3Store, trouble: Trouble) -> None:
     """A write that the store accepted and did not confirm is found by length and checksum."""
     stub.befall("PutObject", trouble)
     given = content(REQUEST)
@@ -79,9 +74,7 @@ def test_f126_put_when_the_answer_is_lost_is_looked_for_and_not_repeated(
     assert stub.operations()[-2:] == ["PutObject", "HeadObject"]
 
 
-def test_f126_put_when_another_object_is_found_after_a_lost_answer_is_a_conflict(
-    stub: ObjectStub, hasty: S3Store
-) -> None:
+def test_f126_put_when_another_object_is_found_conflicts(stub: ObjectStub, hasty: S3Store) -> None:
     """The store compares the object that it finds, and reports a conflict."""
     stub.befall("PutObject", Trouble.NOT_DONE_LATE)
     hasty.head(KEY)
@@ -91,10 +84,7 @@ def test_f126_put_when_another_object_is_found_after_a_lost_answer_is_a_conflict
 
 
 def test_f126_put_when_nobody_ever_answers_is_unknown(stub: ObjectStub, hasty: S3Store) -> None:
-    """
-    A put whose last attempt had no answer is unknown while no object is there, because it may still
-    arrive.
-    """
+    """A put whose last attempt had no answer is unknown, because it may still arrive."""
     attempts = POLICIES[S3FaultKind.TIMED_OUT].attempts_max
     stub.befall("PutObject", *[Trouble.NOT_DONE_LATE] * attempts)
     outcome = hasty.put(KEY, content(PIECE))
@@ -103,9 +93,7 @@ def test_f126_put_when_nobody_ever_answers_is_unknown(stub: ObjectStub, hasty: S
     assert count(stub, "PutObject") == attempts
 
 
-def test_f126_put_when_looking_fails_too_is_settled_by_the_condition(
-    stub: ObjectStub, store: S3Store
-) -> None:
+def test_f126_put_when_looking_fails_settles_by_condition(stub: ObjectStub, store: S3Store) -> None:
     """A repeated put meets the object of its first attempt and recognises it as its own."""
     store.head(KEY)
     stub.befall("PutObject", Trouble.ANSWER_LOST)
@@ -114,13 +102,8 @@ def test_f126_put_when_looking_fails_too_is_settled_by_the_condition(
     assert count(stub, "PutObject") == 2
 
 
-def test_put_when_the_store_keeps_asking_for_patience_gives_up_and_nothing_is_there(
-    stub: ObjectStub, store: S3Store, bucket: Bucket
-) -> None:
-    """
-    A put that the store keeps delaying gives up after bounded, growing pauses, and has written
-    nothing.
-    """
+def test_put_gives_up_on_slow_store(stub: ObjectStub, store: S3Store, bucket: Bucket) -> None:
+    """A put that the store keeps delaying gives up after bounded, growing pauses."""
     policy = POLICIES[S3FaultKind.THROTTLED]
     stub.befall("PutObject", *[Trouble.THROTTLED] * 100)
     with pytest.raises(StoreUnavailable, match="SlowDown"):
@@ -132,9 +115,7 @@ def test_put_when_the_store_keeps_asking_for_patience_gives_up_and_nothing_is_th
     assert not stub.objects
 
 
-def test_put_when_bytes_are_damaged_again_and_again_is_refused(
-    stub: ObjectStub, store: S3Store
-) -> None:
+def test_put_when_bytes_stay_damaged_is_refused(stub: ObjectStub, store: S3Store) -> None:
     """The store never keeps bytes that do not match their checksum."""
     stub.befall("PutObject", *[Trouble.DAMAGED] * 9)
     outcome = store.put(KEY, content(PIECE))
@@ -143,9 +124,7 @@ def test_put_when_bytes_are_damaged_again_and_again_is_refused(
     assert not stub.objects
 
 
-def test_range_when_the_answer_is_short_is_asked_for_again(
-    stub: ObjectStub, hasty: S3Store, bucket: Bucket
-) -> None:
+def test_short_answer_of_range_is_asked(stub: ObjectStub, hasty: S3Store, bucket: Bucket) -> None:
     """A short answer to a range is requested again and never taken for the whole."""
     hasty.put(KEY, content(PIECE))
     troubles = (Trouble.SHORT, Trouble.ANSWER_LOST, Trouble.ANSWER_LATE, Trouble.THROTTLED)
@@ -175,9 +154,7 @@ def test_listing_when_a_page_is_short_is_asked_for_again(stub: ObjectStub, store
     "trouble",
     [Trouble.THROTTLED, Trouble.BROKEN, Trouble.CUT, Trouble.DAMAGED, Trouble.ANSWER_LOST],
 )
-def test_part_when_its_request_fails_is_sent_again(
-    stub: ObjectStub, store: S3Store, trouble: Trouble
-) -> None:
+def test_failed_part_is_sent_again(stub: ObjectStub, store: S3Store, trouble: Trouble) -> None:
     """A failed part is sent again alone, from memory, and the object is whole."""
     stub.befall("UploadPart", trouble, trouble)
     given = content(PARTS)
@@ -190,9 +167,7 @@ def test_part_when_its_request_fails_is_sent_again(
 
 
 @pytest.mark.parametrize("trouble", [Trouble.ANSWER_LOST, Trouble.ANSWER_LATE])
-def test_f126_completion_when_the_answer_is_lost_is_looked_for(
-    stub: ObjectStub, hasty: S3Store, trouble: Trouble
-) -> None:
+def test_f126_lost_completion_is_found(stub: ObjectStub, hasty: S3Store, trouble: Trouble) -> None:
     """A completed upload whose answer was lost is found as an object."""
     stub.befall("CompleteMultipartUpload", trouble)
     given = content(PARTS)
@@ -223,9 +198,7 @@ def test_f122_upload_when_it_cannot_go_on_is_ended(
     assert not stub.objects
 
 
-def test_completion_when_nobody_answers_and_the_end_is_not_confirmed_is_unknown(
-    stub: ObjectStub, hasty: S3Store
-) -> None:
+def test_completion_when_nothing_answers_is_unknown(stub: ObjectStub, hasty: S3Store) -> None:
     """The outcome is unknown where the store answered neither the completion nor the abort."""
     stub.befall("CompleteMultipartUpload", *[Trouble.NOT_DONE_LATE] * 4)
     stub.befall("AbortMultipartUpload", *[Trouble.DENIED] * 2)
@@ -264,9 +237,7 @@ def test_upload_when_somebody_sweeps_it_is_refused(stub: ObjectStub, store: S3St
 def test_upload_of_more_parts_than_can_be_when_written_is_refused(
     stub: ObjectStub, store: S3Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A write with more parts than S3 allows is refused before the store does so, and leaves nothing.
-    """
+    """A write with more parts than S3 allows is refused beforehand and leaves nothing."""
     monkeypatch.setattr("spark_tiering.stores.s3_parts.PARTS_MAX", 2)
     outcome = store.put(KEY, content(PARTS))
     assert isinstance(outcome, PutRefused)
@@ -274,9 +245,7 @@ def test_upload_of_more_parts_than_can_be_when_written_is_refused(
     assert not stub.uploads
 
 
-def test_endpoint_that_ignores_conditions_when_probed_is_named(
-    stub: ObjectStub, store: S3Store
-) -> None:
+def test_endpoint_that_ignores_conditions_is_named(stub: ObjectStub, store: S3Store) -> None:
     """One probe detects an endpoint that overwrites objects or accepts damaged ones."""
     stub.ignores_conditions = stub.ignores_sums = True
     stub.tells_sums = False
@@ -293,9 +262,7 @@ def test_endpoint_that_ignores_conditions_when_probed_is_named(
 
 
 @pytest.mark.parametrize("size_bytes", [PIECE, PARTS], ids=["piece", "parts"])
-def test_put_where_conditions_are_ignored_looks_first(
-    stub: ObjectStub, bucket: Bucket, size_bytes: int
-) -> None:
+def test_put_without_conditions_looks(stub: ObjectStub, bucket: Bucket, size_bytes: int) -> None:
     """Without conditions a put finds an existing object before it sends anything."""
     stub.ignores_conditions = True
     given = content(size_bytes)
@@ -307,9 +274,7 @@ def test_put_where_conditions_are_ignored_looks_first(
     assert stub.objects[KEY].content == bytes_of(given)
 
 
-def test_f128_object_without_a_checksum_when_compared_is_read(
-    stub: ObjectStub, store: S3Store
-) -> None:
+def test_f128_object_without_a_checksum_is_read(stub: ObjectStub, store: S3Store) -> None:
     """The store compares bytes where it has no checksum."""
     stub.tells_sums = False
     store.put(KEY, content(PIECE))
@@ -318,9 +283,7 @@ def test_f128_object_without_a_checksum_when_compared_is_read(
     assert count(stub, "GetObject") == 2
 
 
-def test_archived_object_when_read_is_a_finding_of_its_own(
-    stub: ObjectStub, store: S3Store
-) -> None:
+def test_archived_object_when_read_is_its_own_finding(stub: ObjectStub, store: S3Store) -> None:
     """An object that must be restored is neither absent nor an error, until it is restored."""
     store.put(KEY, content(PIECE))
     kept = stub.objects[KEY]

@@ -69,9 +69,7 @@ def check_rerun(place: TierPlace, drivers: Drivers, objects: dict[str, int], *mo
     assert [state for at, state in enumerate(gone) if state not in gone[:at]] == [CS, CF, DS, DF]
 
 
-def test_f114_run_when_killed_nowhere_then_passes_every_phase(
-    place: TierPlace, drivers: Drivers
-) -> None:
+def test_f114_run_when_undisturbed_passes_every_phase(place: TierPlace, drivers: Drivers) -> None:
     """A run without a kill passes every phase at which the tests below kill it."""
     objects = place.objects()
     ended = expire(place, drivers, "--retention-bytes", BYTES)
@@ -82,9 +80,7 @@ def test_f114_run_when_killed_nowhere_then_passes_every_phase(
 
 
 @pytest.mark.parametrize("point", PHASES, ids=str)
-def test_f114_f118_run_when_killed_in_any_phase_then_the_next_one_ends_clean(
-    place: TierPlace, drivers: Drivers, point: Point
-) -> None:
+def test_f114_f118_run_killed_in_a_phase(place: TierPlace, drivers: Drivers, point: Point) -> None:
     """
     A run killed in any phase is finished by the next one, also without the limit that began a
     deletion.
@@ -98,9 +94,7 @@ def test_f114_f118_run_when_killed_in_any_phase_then_the_next_one_ends_clean(
     check_rerun(place, drivers, objects, *more)
 
 
-def test_topic_of_a_killed_run_when_it_may_still_live_is_its_own(
-    place: TierPlace, drivers: Drivers
-) -> None:
+def test_topic_of_a_killed_run_stays_its_own(place: TierPlace, drivers: Drivers) -> None:
     """
     No other job begins before the heartbeats are overdue, and the message names the owner of the
     topic.
@@ -112,9 +106,7 @@ def test_topic_of_a_killed_run_when_it_may_still_live_is_its_own(
     assert states(place.segments()) == ["DS", "CF"]
 
 
-def test_f115_open_copy_of_a_killed_job_when_its_end_is_killed_then_it_ends_clean(
-    tmp_path: Path, drivers: Drivers
-) -> None:
+def test_f115_end_of_an_open_copy_when_killed_is_repeated(tmp_path: Path, drivers: Drivers) -> None:
     """The segment passes CS, DS, DF through all kills, and its half-written objects go with it."""
     place = TierPlace(tmp_path, partitions=(ORDERS,))
     drivers.run(
@@ -135,9 +127,7 @@ def test_f115_open_copy_of_a_killed_job_when_its_end_is_killed_then_it_ends_clea
 
 
 @pytest.mark.parametrize("point", DELETION, ids=str)
-def test_f116_deletion_of_a_partition_when_killed_at_any_step_then_is_brought_to_its_end(
-    place: TierPlace, drivers: Drivers, point: Point
-) -> None:
+def test_f116_partition_deletion_goes_on(place: TierPlace, drivers: Drivers, point: Point) -> None:
     """
     The rerun passes marked, started, all segments deleted and finished, also where another process
     began the deletion of a segment.
@@ -164,9 +154,7 @@ def test_f116_deletion_of_a_partition_when_killed_at_any_step_then_is_brought_to
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-def test_f114_f118_run_when_killed_at_every_single_point_then_the_next_one_ends_clean(
-    tmp_path: Path, drivers: Drivers
-) -> None:
+def test_f114_f118_run_when_killed_anywhere_next_is_clean(tmp_path: Path, drivers: Drivers) -> None:
     """A run killed between any two effects is finished by the next one."""
     (tmp_path / "whole").mkdir()
     whole = TierPlace(tmp_path / "whole", partitions=(ORDERS,))

@@ -1,5 +1,4 @@
-"""Drivers and workers of copy jobs killed at every point: nothing false is left, and a rerun ends
-clean."""
+"""Copy jobs killed at every point: nothing false is left, and a rerun ends clean."""
 
 from __future__ import annotations
 
@@ -30,23 +29,11 @@ if TYPE_CHECKING:
 CF = SegmentState.COPY_SEGMENT_FINISHED
 FAR_MS = 2**50
 PHASES = [
-    Point("beats"),
-    Point("claims"),
-    Point("plan"),
-    Point("event:CS"),
-    Point("event:CS", 2),
-    Point(f"{WRITING}log"),
-    Point("log"),
-    Point("indexes", 2),
-    Point(f"{WRITING}rsm-manifest"),
-    Point("rsm-manifest"),
-    Point("came-back"),
-    Point("event:CF"),
-    Point("rsm-manifest", 2),
-    Point("event:CF", 2),
-    Point("receipts"),
-    Point("report"),
-]
+    Point("beats"), Point("claims"), Point("plan"), Point("event:CS"), Point("event:CS", 2),
+    Point(f"{WRITING}log"), Point("log"), Point("indexes", 2), Point(f"{WRITING}rsm-manifest"),
+    Point("rsm-manifest"), Point("came-back"), Point("event:CF"), Point("rsm-manifest", 2),
+    Point("event:CF", 2), Point("receipts"), Point("report"),
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -81,9 +68,7 @@ def uploads(place: TierPlace) -> list[OpenUpload]:
     return list(left_behind(process_store(place.store_settings), "", FAR_MS))
 
 
-def test_f102_f121_driver_when_killed_nowhere_then_passes_every_phase(
-    place: TierPlace, drivers: Drivers
-) -> None:
+def test_f102_f121_undisturbed_driver_passes_phases(place: TierPlace, drivers: Drivers) -> None:
     """A driver without a kill passes every phase at which the tests below kill it."""
     ended = drivers.run(*command(place, "--no-spark"))
     assert ended.exit_code == 0, ended.output
@@ -93,22 +78,15 @@ def test_f102_f121_driver_when_killed_nowhere_then_passes_every_phase(
 
 
 @pytest.mark.parametrize("point", PHASES, ids=str)
-def test_f102_f121_driver_when_killed_in_any_phase_then_the_next_job_ends_clean(
-    place: TierPlace, drivers: Drivers, point: Point
-) -> None:
+def test_f102_f121_driver_killed_in_phase(place: TierPlace, drivers: Drivers, point: Point) -> None:
     """Every finished segment is whole, every object is known, and no offset is copied twice."""
     ended = drivers.run(*command(place, "--no-spark"), dies_at=point)
     assert ended.exit_code is None, ended.output
     check_rerun(place)
 
 
-def test_topics_of_a_killed_driver_when_it_may_still_live_are_its_own(
-    place: TierPlace, drivers: Drivers
-) -> None:
-    """
-    No other job begins before the heartbeats are overdue, and the message names the owner of the
-    topics.
-    """
+def test_topics_of_a_killed_driver_stay_its_own(place: TierPlace, drivers: Drivers) -> None:
+    """No other job begins before the heartbeats are overdue; the message names the owner."""
     drivers.run(*command(place, "--no-spark"), dies_at=Point("log"))
     before = place.objects()
     with pytest.raises(TopicBusy, match=r"orders: job \S+ on \S+ works on it"):
@@ -121,22 +99,12 @@ def test_topics_of_a_killed_driver_when_it_may_still_live_are_its_own(
     check_rerun(place)
 
 
-ENDING = [
-    Point("event:DS"),
-    Point("deleted:rsm-manifest"),
-    Point("deleted:log"),
-    Point("event:DF"),
-]
+ENDING = [Point("event:DS"), Point("deleted:rsm-manifest"), Point("deleted:log"), Point("event:DF")]
 
 
 @pytest.mark.parametrize("point", ENDING, ids=str)
-def test_f108_f114_f115_driver_when_killed_while_it_ends_a_copy_then_the_next_one_ends_it(
-    place: TierPlace, drivers: Drivers, point: Point
-) -> None:
-    """
-    The next driver finishes a deletion that a killed one began: its objects go, and then the last
-    event comes.
-    """
+def test_f108_f114_f115_driver_killed(place: TierPlace, drivers: Drivers, point: Point) -> None:
+    """The next driver finishes a begun deletion: its objects go before the last event."""
     drivers.run(*command(place, "--no-spark"), dies_at=Point("indexes"))
     for path in place.file("").glob("00000000000000000000.*"):
         path.unlink()  # by the broker: nobody can go on with its copy
@@ -152,13 +120,8 @@ def test_f108_f114_f115_driver_when_killed_while_it_ends_a_copy_then_the_next_on
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_f102_f121_driver_when_killed_at_every_single_point_then_the_next_job_ends_clean(
-    tmp_path: Path, drivers: Drivers
-) -> None:
-    """
-    After a kill of the driver between any two effects, or in the middle of any object, the next job
-    ends clean.
-    """
+def test_f102_f121_driver_when_killed_anywhere_next_is_ok(tmp_path: Path, drivers: Drivers) -> None:
+    """After a driver's kill between any two effects or in an object the next job ends clean."""
     (tmp_path / "whole").mkdir()
     whole = TierPlace(tmp_path / "whole", partitions=(ORDERS,))
     points = len(drivers.run(*command(whole, "--no-spark")).passed)
@@ -172,20 +135,10 @@ def test_f102_f121_driver_when_killed_at_every_single_point_then_the_next_job_en
         check_rerun(place)
 
 
-# ----------------------------------------------------------------------- Spark
-
-
 ON_SPARK = [
-    Point("claims"),
-    Point("plan"),
-    Point("event:CS"),
-    Point("event:CS", 2),
-    Point("came-back"),
-    Point("event:CF"),
-    Point("event:CF", 2),
-    Point("receipts"),
-    Point("report"),
-]
+    Point("claims"), Point("plan"), Point("event:CS"), Point("event:CS", 2), Point("came-back"),
+    Point("event:CF"), Point("event:CF", 2), Point("receipts"), Point("report"),
+]  # fmt: skip
 SHORT = (Point("event:CS", 2), Point("came-back"))
 
 
@@ -195,12 +148,8 @@ SHORT = (Point("event:CS", 2), Point("came-back"))
     [pytest.param(one, marks=() if one in SHORT else pytest.mark.long) for one in ON_SPARK],
     ids=str,
 )
-def test_f102_f121_driver_of_spark_when_killed_then_nothing_is_left_running_and_a_rerun_ends_clean(
-    place: TierPlace, drivers: Drivers, point: Point
-) -> None:
-    """
-    Spark ends with its driver, and the rerun finds or ends the objects its tasks wrote meanwhile.
-    """
+def test_f102_f121_spark_ends_with_driver(place: TierPlace, drivers: Drivers, point: Point) -> None:
+    """Spark ends with its driver; the rerun finds or ends objects written meanwhile."""
     ended = drivers.run(*command(place, "--master", f"local[{SLOTS}]"), dies_at=point)
     assert ended.exit_code is None, ended.output
     drivers.wait_for_orphans()

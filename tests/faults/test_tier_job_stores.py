@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import CredentialsAbsent, StoreAbsent, StoreNotPermitted
+from rlmm.errors import CredentialsAbsent, StoreAbsent
 from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.tasks import UnitOutcome
@@ -17,18 +17,22 @@ from spark_tiering.stores.s3_settings import S3Settings
 from tests.faults.conftest import SILENCE_MS
 from tests.support.stores.s3_stub_requests import Trouble
 from tests.support.stores.stores_under_test import stub_bucket
-from tests.support.tier.job_folders import ORDERS, PLAIN, ZSTD, TierPlace, WatchedUnits, states
+from tests.support.tier.job_folders import (
+    ORDERS,
+    TierPlace,
+    WatchedUnits,
+    fates,
+    states,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.copy_job.report import JobReport
-    from spark_tiering.executor.tasks import CopyOptions, CopyTask
+    from spark_tiering.executor.tasks import CopyTask
     from tests.support.stores.s3_stub import ObjectStub
 
 pytestmark = pytest.mark.usefixtures("without_pauses")
 LATE = (Trouble.ANSWER_LATE, Trouble.NOT_DONE_LATE)
-MORE = 12
 
 
 def _attempts(kind: S3FaultKind) -> int:
@@ -58,20 +62,6 @@ def befalling(stub: ObjectStub, operation: str, *troubles: Trouble) -> WatchedUn
     return WatchedUnits(before=befall)
 
 
-def fates(report: JobReport) -> list[str]:
-    return [one.fate.value for one in report.receipts if one.partition == ORDERS]
-
-
-@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
-def test_f107_job_to_a_bucket_when_nothing_fails_then_all_is_copied_once(
-    place: TierPlace, options: CopyOptions
-) -> None:
-    """The bucket gives back the source, and a second job sends no object."""
-    assert place.run(options=options).is_fine
-    place.check_clean()
-    assert not place.run(options=options).receipts
-
-
 @pytest.mark.parametrize(
     ("trouble", "nth"),
     [(Trouble.THROTTLED, 0), (Trouble.CUT, 1), (Trouble.ANSWER_LATE, 0), (Trouble.ANSWER_LOST, 2)],
@@ -96,7 +86,7 @@ def test_f126_job_when_a_request_fails_once_then_all_is_copied_once(
     ],
     ids=["log-denied", "indexes-throttled", "manifest-too-late", "log-cut"],
 )
-def test_f102_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_finishes(
+def test_f102_f126_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_finishes(
     place: TierPlace,
     stub: ObjectStub,
     trouble: Trouble,
@@ -104,13 +94,10 @@ def test_f102_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_
     attempts: int,
     outcome: UnitOutcome,
 ) -> None:
-    """
-    Failing requests leave one copy open and named, delay no other partition, and the next job
-    finishes it.
-    """
+    """Failing requests leave one named copy open, which the next job finishes."""
     engine = befalling(stub, "PutObject", *[Trouble.NOTHING] * nth, *[trouble] * attempts)
     report = place.run(engine=engine, store=store_for(place, trouble))
-    assert fates(report) == ["left-open"] * 2
+    assert fates(report.receipts) == ["left-open"] * 2
     assert report.receipts[0].why == outcome
     assert report.count(CopyFate.FINISHED) == 2
     segments = place.check()
@@ -123,24 +110,18 @@ def test_f102_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_
     place.check_clean()
 
 
-def test_f108_job_when_an_object_is_damaged_on_its_way_again_and_again_then_ends_its_copy(
-    place: TierPlace, stub: ObjectStub
-) -> None:
-    """
-    The job ends a copy that no repeat helps, removes its objects, and a later job copies it anew.
-    """
+def test_f108_job_when_an_object_stays_damaged_is_ended(place: TierPlace, stub: ObjectStub) -> None:
+    """The job ends a copy that no repeat helps, and a later job copies it anew."""
     damaged = [Trouble.DAMAGED] * _attempts(S3FaultKind.DAMAGED)
     report = place.run(engine=befalling(stub, "PutObject", *damaged))
-    assert fates(report) == ["ended", "left-open"]
+    assert fates(report.receipts) == ["ended", "left-open"]
     assert not [key for key in place.objects() if str(report.receipts[0].uuid) in key]
     assert states(place.check()) == ["CS", "CF", "CF"]
     assert place.run().is_fine
     place.check_clean()
 
 
-def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them(
-    place: TierPlace, stub: ObjectStub
-) -> None:
+def test_f108_undeletable_objects_are_left_to_next(place: TierPlace, stub: ObjectStub) -> None:
     """A deletion whose objects stay is not finished, and the next job deletes them."""
     damaged = [Trouble.DAMAGED] * _attempts(S3FaultKind.DAMAGED)
 
@@ -150,7 +131,7 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them
             stub.befall("DeleteObject", Trouble.DENIED)
 
     report = place.run(engine=WatchedUnits(before=befall))
-    assert fates(report) == ["ending", "left-open"]
+    assert fates(report.receipts) == ["ending", "left-open"]
     assert states(place.check())[:2] == ["DS", "CS"]
     assert [key for key in place.objects() if str(report.receipts[0].uuid) in key]
     again = place.run()
@@ -159,9 +140,7 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them
     place.check_clean()
 
 
-def test_report_when_the_store_does_not_take_it_then_is_given_all_the_same(
-    place: TierPlace, stub: ObjectStub
-) -> None:
+def test_report_is_given_though_not_stored(place: TierPlace, stub: ObjectStub) -> None:
     """The caller gets the report even where the store refuses the job's records."""
 
     def befall(task: CopyTask) -> None:
@@ -176,48 +155,34 @@ def test_report_when_the_store_does_not_take_it_then_is_given_all_the_same(
     place.check_clean()
 
 
-# ------------------------------------------------------------------ what keeps a job from beginning
-
-
-def test_job_when_there_is_no_such_bucket_then_publishes_nothing(place: TierPlace) -> None:
-    """A bucket that is not there is named before the first event."""
+@pytest.mark.parametrize(
+    ("bucket", "has_credentials", "error", "text"),
+    [
+        ("nobody-made-this", True, StoreAbsent, "nobody-made-this"),
+        ("", False, CredentialsAbsent, "looked for in: env, "),
+    ],
+    ids=["no-bucket", "no-credentials"],
+)
+def test_f127_job_when_its_bucket_cannot_be_used_then_publishes_nothing(
+    place: TierPlace,
+    monkeypatch: pytest.MonkeyPatch,
+    bucket: str,
+    has_credentials: bool,
+    error: type[Exception],
+    text: str,
+) -> None:
+    """A missing bucket, or credentials that are nowhere, are named before the first event."""
     assert isinstance(place.store_settings, S3Settings)
-    absent = replace(place.store_settings, bucket="nobody-made-this")
-    with pytest.raises(StoreAbsent, match="nobody-made-this"):
-        place.run(store=absent)
+    if not has_credentials:
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+        monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with pytest.raises(error, match=text):
+        place.run(store=replace(place.store_settings, bucket=bucket or place.store_settings.bucket))
     assert not place.segments()
 
 
-def test_job_when_it_may_not_write_then_publishes_nothing(
-    place: TierPlace, stub: ObjectStub
-) -> None:
-    """The error quotes the store's refusal, before the first event."""
-    stub.befall("PutObject", *[Trouble.DENIED] * MORE)
-    with pytest.raises(StoreNotPermitted, match="PutObject"):
-        place.run()
-    assert not place.segments()
-    assert not stub.objects
-
-
-def test_f127_job_when_no_credentials_are_found_then_publishes_nothing(
-    place: TierPlace, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The error says where credentials were looked for, and the job sends no request."""
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with pytest.raises(CredentialsAbsent, match="looked for in: env, "):
-        place.run()
-    assert not stub.asked
-    assert not place.segments()
-
-
-def test_job_to_an_endpoint_that_ignores_conditions_when_run_then_says_so(
-    place: TierPlace, stub: ObjectStub
-) -> None:
-    """
-    The report names the conditions that the endpoint ignores, because two jobs at once are not kept
-    apart there.
-    """
+def test_job_names_ignored_conditions(place: TierPlace, stub: ObjectStub) -> None:
+    """The report names ignored conditions, because two jobs at once are not kept apart."""
     stub.ignores_conditions = True
     report = place.run()
     assert report.is_fine

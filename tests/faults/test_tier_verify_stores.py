@@ -34,18 +34,14 @@ def place(tmp_path: Path, stub: ObjectStub) -> TierPlace:
 
 
 @pytest.mark.parametrize("trouble", [Trouble.THROTTLED, Trouble.CUT])
-def test_request_when_it_fails_once_then_nothing_is_found(
-    place: TierPlace, stub: ObjectStub, trouble: Trouble
-) -> None:
+def test_request_fails_once_unnoticed(place: TierPlace, stub: ObjectStub, trouble: Trouble) -> None:
     """Verify finds nothing when a request fails once, because the store repeats it."""
     stub.befall("GetObject", Trouble.NOTHING, trouble, Trouble.NOTHING, trouble)
     stub.befall("HeadObject", Trouble.NOTHING, trouble)
     assert verify(place, DEEP).is_fine
 
 
-def test_requests_when_they_keep_failing_then_a_segment_was_not_looked_at(
-    place: TierPlace, stub: ObjectStub
-) -> None:
+def test_failing_requests_leave_a_segment_unseen(place: TierPlace, stub: ObjectStub) -> None:
     """A segment whose requests keep failing counts as not verified, and the others are verified."""
     attempts = POLICIES[S3FaultKind.THROTTLED].attempts_max
     stub.befall("GetObject", *[Trouble.THROTTLED] * attempts)
@@ -55,13 +51,8 @@ def test_requests_when_they_keep_failing_then_a_segment_was_not_looked_at(
     assert not report.lost
 
 
-def test_segment_when_it_may_not_be_read_then_that_is_told(
-    place: TierPlace, stub: ObjectStub
-) -> None:
-    """
-    Without the right to list, a store answers as if the object was absent, and the finding says
-    that.
-    """
+def test_unreadable_segment_is_reported(place: TierPlace, stub: ObjectStub) -> None:
+    """Without the right to list, absence is not certain, and the finding says so."""
     stub.befall("GetObject", Trouble.DENIED)
     report = verify(place)
     assert report.counts == {"TIER-UNREADABLE": 1}
@@ -69,13 +60,8 @@ def test_segment_when_it_may_not_be_read_then_that_is_told(
 
 
 @pytest.mark.parametrize("kind", list(ObjectKind))
-def test_object_when_it_is_archived_then_its_class_is_told(
-    place: TierPlace, stub: ObjectStub, kind: ObjectKind
-) -> None:
-    """
-    An archived object is reported with its class, since brokers cannot read it before it is
-    restored.
-    """
+def test_archived_object_has_class(place: TierPlace, stub: ObjectStub, kind: ObjectKind) -> None:
+    """An archived object is reported with its class: brokers cannot read it."""
     one = stored(place)
     stub.objects[one.keys[kind]].storage_class = "GLACIER"
     for options in (None, DEEP):
@@ -84,12 +70,8 @@ def test_object_when_it_is_archived_then_its_class_is_told(
         assert "GLACIER" in report.findings[0].detail
 
 
-def test_store_when_it_tells_no_sums_then_only_reading_finds_a_changed_bit(
-    place: TierPlace, stub: ObjectStub
-) -> None:
-    """
-    Without a store's checksums only a full read finds a changed bit in an object of right length.
-    """
+def test_store_without_sums_has_to_be_read(place: TierPlace, stub: ObjectStub) -> None:
+    """Without checksums only a full read finds a changed bit in an object of right length."""
     stored(place).flip(ObjectKind.LOG, 300)
     stub.tells_sums = False
     assert verify(place).is_fine
@@ -99,9 +81,7 @@ def test_store_when_it_tells_no_sums_then_only_reading_finds_a_changed_bit(
 def test_bucket_when_it_is_not_there_or_nobody_may_ask_then_that_is_raised(
     place: TierPlace, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A missing or forbidden bucket raises an error of the store and is no finding about a segment.
-    """
+    """A missing or forbidden bucket is an error of the store, not a finding."""
     assert isinstance(place.store_settings, S3Settings)
     absent = replace(place.store_settings, bucket="nobody-made-this")
     with pytest.raises(StoreAbsent, match="nobody-made-this"):

@@ -34,9 +34,7 @@ class Pattern:
 
 
 @pytest.mark.parametrize("way", ["request", "parts", "stream"])
-def test_f123_put_of_a_large_object_takes_the_memory_of_a_part(
-    seaweedfs_bucket: Bucket, prefix: str, way: str
-) -> None:
+def test_f123_large_put_takes_a_part_alone(seaweedfs_bucket: Bucket, prefix: str, way: str) -> None:
     """A put holds one part of a large object in memory, never the object."""
     given = Pattern(48 * MIB)
     with seaweedfs_bucket.opened(single_put_bytes=GIB if way == "request" else MIB) as store:
@@ -58,10 +56,7 @@ def test_f123_put_of_a_large_object_takes_the_memory_of_a_part(
 def test_store_when_it_may_only_read_says_so_and_leaves_nothing(
     seaweedfs_bucket: Bucket, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Insufficient rights are an error of their own for single requests and uploads in parts, and no
-    part is left.
-    """
+    """Insufficient rights are an error of their own, also in parts, and no part is left."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", READER)
     with seaweedfs_bucket.opened() as store:
         for size_bytes in (10, 11 * MIB):
@@ -85,13 +80,8 @@ def test_store_when_credentials_are_wrong_says_so_without_them(
         assert secret not in str(caught.value) + repr(store)
 
 
-def test_f127_store_when_there_are_no_credentials_names_where_they_are_looked_for(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """
-    A store without credentials sends no request, and its message lists the credential chain it
-    searched.
-    """
+def test_f127_store_names_credential_chain(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store without credentials sends no request and lists the searched credential chain."""
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with bucket.opened() as store:

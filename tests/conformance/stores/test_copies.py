@@ -49,20 +49,21 @@ def large_partition() -> MemoryFiles:
 
 
 @FORMS
-def test_f107_f121_segment_when_copied_resumed_and_ended_is_what_each_step_says(
-    store: ObjectStore, prefix: str, options: CopyOptions
-) -> None:
-    """
-    A copy reads back equal, is found again, completed, resumed and deleted, each with the right
-    outcome.
-    """
+def test_f107_f121_f128_copy_life(store: ObjectStore, prefix: str, options: CopyOptions) -> None:
+    """A copy reads back equal, is found, completed, resumed and deleted with the right outcome."""
     task = copy_task(EXAMPLE, SECOND, options=options, prefix=prefix)
     assert look(store, task.segment, prefix) is StoredObjects.NONE
-    assert run(task, store).outcome is UnitOutcome.COPIED
+    copied = run(task, store)
+    assert copied.outcome is UnitOutcome.COPIED
     assert look(store, task.segment, prefix) is StoredObjects.WHOLE
     assert_equals_source(task, store, EXAMPLE)
+    written = {one.key: one.modified_ms for one in store.list(prefix)}
     for action in SegmentAction:
-        assert run(replace(task, action=action), store).outcome is UnitOutcome.FOUND
+        again = run(replace(task, action=action), store)
+        assert again.outcome is UnitOutcome.FOUND
+        sizes = (again.log_bytes, again.stored_bytes, again.log_crc64nvme)
+        assert sizes == (copied.log_bytes, copied.stored_bytes, copied.log_crc64nvme)
+    assert {one.key: one.modified_ms for one in store.list(prefix)} == written
     keys = object_keys(task.segment.id, SECOND.base_offset, prefix)
     store.delete(keys[ObjectKind.MANIFEST])
     assert look(store, task.segment, prefix) is StoredObjects.PARTIAL
@@ -81,10 +82,7 @@ def test_f107_f121_segment_when_copied_resumed_and_ended_is_what_each_step_says(
 def test_f118_f122_large_segment_when_copied_in_parts_reads_back_and_leaves_no_upload(
     store: ObjectStore, place: Place, prefix: str, options: CopyOptions
 ) -> None:
-    """
-    A segment copied in parts reads back as one object, and the copy also ends a killed writer's
-    upload of that object.
-    """
+    """A segment copied in parts is one object, and a killed writer's upload of it is ended."""
     files = large_partition()
     options = replace(options, chunk_bytes=MIB)
     settings = {"store": place.settings} if isinstance(place, Bucket) else {}

@@ -52,13 +52,8 @@ def raced(place: Place, prefix: str, numbers: Sequence[int], now_ms: int) -> lis
         return list(pool.map(run, numbers))
 
 
-def test_jobs_when_they_begin_at_one_moment_then_one_has_the_topics(
-    place: Place, prefix: str
-) -> None:
-    """
-    Of several jobs that begin at one moment, one gets the topics and the others learn its name,
-    also after an earlier job ended or its heartbeats are overdue.
-    """
+def test_jobs_when_begun_together_then_one_has_the_topics(place: Place, prefix: str) -> None:
+    """One of several jobs gets the topics, also after an ended one; others learn its name."""
     for at in range(ROUNDS):
         now_ms = NOW_MS + at * (TTL_MS + SKEW_MS + 1)
         told = raced(place, prefix, range(at * JOBS, (at + 1) * JOBS), now_ms)
@@ -70,9 +65,7 @@ def test_jobs_when_they_begin_at_one_moment_then_one_has_the_topics(
             assert len(busy) == JOBS - 1
 
 
-def test_job_when_it_beats_and_ends_then_the_store_has_its_last_beat_alone(
-    store: ObjectStore, prefix: str
-) -> None:
+def test_job_when_ended_then_keeps_its_last_beat_alone(store: ObjectStore, prefix: str) -> None:
     """Each heartbeat replaces the previous one, on every kind of store."""
     job = Job(1, store, prefix=prefix).alive()
     assert job.heart.beat()

@@ -70,13 +70,8 @@ def assert_nothing_is_left(store: ObjectStore, prefix: str) -> None:
 
 
 @pytest.mark.parametrize("size_bytes", SIZES, ids=SIZE_NAMES)
-def test_f107_f128_put_when_repeated_writes_once(
-    store: ObjectStore, prefix: str, size_bytes: int
-) -> None:
-    """
-    The first put writes, a second put finds the object by length and checksum, and a put of other
-    content conflicts and leaves it unchanged.
-    """
+def test_f107_f128_repeated_put_is_once(store: ObjectStore, prefix: str, size_bytes: int) -> None:
+    """A second put finds the object by length and checksum; other content conflicts."""
     key, given, other = f"{prefix}one.log", content(size_bytes), content(size_bytes or 1, 1)
     assert store.put(key, given) == ObjectWritten(*given.sum)
     facts = store.head(key)
@@ -96,9 +91,7 @@ def test_f107_f128_put_when_repeated_writes_once(
     [0, 100_000, PART_BYTES, 2 * PART_BYTES, 11 * MIB],
     ids=["empty", "piece", "one-part", "two-parts", "odd-parts"],
 )
-def test_stream_when_written_is_what_passed_by(
-    store: ObjectStore, prefix: str, size_bytes: int
-) -> None:
+def test_stream_is_what_passed_by(store: ObjectStore, prefix: str, size_bytes: int) -> None:
     """A stream becomes the same object as bytes, and is compared with an existing object."""
     key, given, other = f"{prefix}one.log", content(size_bytes), content(size_bytes or 1, 1)
     whole = bytes_of(given)
@@ -119,10 +112,7 @@ def test_stream_when_written_is_what_passed_by(
 def test_put_when_the_source_is_other_than_told_writes_nothing(
     store: ObjectStore, prefix: str, size_bytes: int, told: str
 ) -> None:
-    """
-    A put whose source differs from the announced size or checksum writes no object, from bytes and
-    from a stream.
-    """
+    """A put whose source differs from the announced size or checksum writes no object."""
     given = content(size_bytes)
     wrong: dict[str, ContentSum | None] = {
         "other": ContentSum(size_bytes, given.sum.crc64nvme ^ 1),
@@ -143,9 +133,7 @@ def test_put_when_the_source_is_other_than_told_writes_nothing(
 
 
 @pytest.mark.parametrize("size_bytes", [2 * MIB, 13 * MIB], ids=["request", "parts"])
-def test_f108_f122_put_when_the_source_cannot_be_read_leaves_nothing(
-    store: ObjectStore, prefix: str, size_bytes: int
-) -> None:
+def test_f108_f122_unread_put_leaves_none(store: ObjectStore, prefix: str, size_bytes: int) -> None:
     """A read error in the middle refuses the put and leaves neither object nor open upload."""
     given, error = content(size_bytes), OSError(5, "Input/output error")
     failing = Failing(given, error)
@@ -163,13 +151,8 @@ def test_f108_f122_put_when_the_source_cannot_be_read_leaves_nothing(
 
 
 @pytest.mark.parametrize("size_bytes", [2 * MIB, 13 * MIB], ids=["request", "parts"])
-def test_put_when_the_source_raises_its_own_error_leaves_nothing(
-    store: ObjectStore, prefix: str, size_bytes: int
-) -> None:
-    """
-    An error of the source that is not about reading reaches its owner unchanged and leaves no
-    object.
-    """
+def test_put_leaves_nothing_on_own_error(store: ObjectStore, prefix: str, size_bytes: int) -> None:
+    """A source's own error reaches its owner unchanged and leaves no object."""
     given = content(size_bytes)
     failing = Failing(given, LogUnavailable("the source is away"))
     with pytest.raises(LogUnavailable, match="the source is away"):
@@ -180,9 +163,7 @@ def test_put_when_the_source_raises_its_own_error_leaves_nothing(
 
 
 @pytest.mark.parametrize("size_bytes", [100_000, 11 * MIB], ids=["piece", "parts"])
-def test_put_when_many_write_at_once_lets_one_win(
-    place: Place, prefix: str, size_bytes: int
-) -> None:
+def test_put_by_many_lets_one_win(place: Place, prefix: str, size_bytes: int) -> None:
     """Of several writers with different contents exactly one writes, and its object is whole."""
     if not place.is_atomic:
         pytest.skip("this server looks and then writes")
@@ -219,13 +200,8 @@ def test_f118_delete_when_nothing_is_there_is_no_failure(store: ObjectStore, pre
     assert isinstance(store.put(key, content(10, 1)), ObjectWritten)
 
 
-def test_f121_f122_unfinished_write_is_no_object_and_is_swept_by_prefix(
-    place: Place, store: ObjectStore, prefix: str
-) -> None:
-    """
-    The store lists a killed writer's upload apart from objects and ends it without touching its
-    neighbours.
-    """
+def test_f121_f122_unfinished_write_is_swept(place: Place, store: ObjectStore, prefix: str) -> None:
+    """A killed writer's upload is no object and is ended without touching its neighbours."""
     keys = [f"{prefix}{name}" for name in ("a/1.log", "a/2.log", "a/2.log.more", "a/3", "b/1.log")]
     for key in keys:
         place.leave_open(key)

@@ -40,6 +40,7 @@ from tests.support.tier.adopted_broker import (
     producing,
     values_of,
 )
+from tests.support.tier.adopted_topics import standing_and_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,9 +58,7 @@ RECORDS = 120
 
 @pytest.fixture(scope="module")
 def slow_kafka(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TieredKafka]:
-    """
-    Start one broker that copies slowly for the whole module; each test uses a topic of its own.
-    """
+    """Start one broker that copies slowly for the module; each test uses its own topic."""
     folder = tmp_path_factory.mktemp("kafka") / "slow"
     with tiered_node(kafka_jars, folder, {**PATIENT, **SLOW_COPYING}) as node:
         yield TieredKafka(node.start())
@@ -71,13 +70,8 @@ def adopter(slow_kafka: TieredKafka, tmp_path: Path) -> Adopter:
     return Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
 
 
-async def test_topic_when_adopted_under_a_producer_then_brokers_go_on_behind_the_copies(
-    slow_kafka: TieredKafka, adopter: Adopter
-) -> None:
-    """
-    The adoption copies every range once, the broker continues behind the copies and trims its local
-    log, settings are restored, and no record is lost.
-    """
+async def test_topic_adopted_under_a_producer(slow_kafka: TieredKafka, adopter: Adopter) -> None:
+    """Each range is copied once, brokers go on and trim, settings return, no record is lost."""
     topic = "adopted"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
     before = await adopter.explicit(topic)
@@ -112,9 +106,7 @@ async def test_topic_when_adopted_under_a_producer_then_brokers_go_on_behind_the
     assert values_of([*local, *logs, *map(adopter.log_of, ours)]) >= set(written)
 
 
-async def test_f120_straggler_when_its_window_was_aborted_then_the_log_refuses_its_event(
-    slow_kafka: TieredKafka, adopter: Adopter
-) -> None:
+async def test_f120_late_event_is_refused(slow_kafka: TieredKafka, adopter: Adopter) -> None:
     """The metadata refuses a late finish event of a dead job, and brokers never see that copy."""
     topic = "late"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
@@ -145,9 +137,7 @@ WINDOW = {
 """Nothing expires in a window: else a copy of old records would be deleted when it is begun."""
 
 
-async def test_window_when_left_open_then_whoever_follows_the_cluster_sees_it(
-    slow_kafka: TieredKafka, adopter: Adopter
-) -> None:
+async def test_open_window_is_seen_by_a_service(slow_kafka: TieredKafka, adopter: Adopter) -> None:
     """The service names topics with an open window, which brokers do not copy."""
     topic = "left-open"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
@@ -165,13 +155,8 @@ async def test_window_when_left_open_then_whoever_follows_the_cluster_sees_it(
         await log.close()
 
 
-async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_expires(
-    slow_kafka: TieredKafka, adopter: Adopter
-) -> None:
-    """
-    A broker's uncopied segments count beside their published copies until it knows of them, so
-    publishing under retention by size would have deleted the oldest records.
-    """
+async def test_retention_by_size_expires_nothing(slow_kafka: TieredKafka, adopter: Adopter) -> None:
+    """Uncopied segments count beside their copies, so retention by size would delete records."""
     topic = "counted"
     settings = {**ADOPTED_TOPIC, "retention.bytes": "300000"}
     await slow_kafka.create_topic(topic, settings=settings)
@@ -189,13 +174,8 @@ async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_e
     assert await adopter.explicit(topic) == before
 
 
-async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_its_end(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
-    """
-    The job copies nothing across the end of a tier that ends within a segment, because overlapping
-    copies would hide records.
-    """
+async def test_nothing_is_copied_across_tier_end(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
+    """Nothing is copied across a tier's end within a segment: overlaps would hide records."""
     kafka = fresh_kafka.tiered({"remote.log.manager.copy.max.bytes.per.second": "256"})
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
     topic = "within"
@@ -221,13 +201,8 @@ async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_
     assert not any(adopter.is_ours(one) for one in (await adopter.image(topic)).segments)
 
 
-async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiered_ones_adopted(
-    slow_kafka: TieredKafka, adopter: Adopter
-) -> None:
-    """
-    A pattern adopts only tiered topics, a topic wanted by name is reported with its refusal, and a
-    busy topic is left alone.
-    """
+async def test_pattern_adopts_tiered_topics_only(slow_kafka: TieredKafka, adopter: Adopter) -> None:
+    """A pattern adopts only tiered topics; named ones are refused, a busy one is left alone."""
     names = ["many-one", "many-two"]
     for name in names:
         await slow_kafka.create_topic(name, settings=ADOPTED_TOPIC)
@@ -265,42 +240,6 @@ async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiere
     ]
 
 
-SETTINGS = {
-    "delete-on-disable": (
-        {"remote.log.delete.on.disable": "true"},
-        AdoptionRefusal.DELETED_ON_DISABLE,
-    ),
-    "copying-disabled": (
-        {
-            "remote.log.copy.disable": "true",
-            "local.retention.ms": "-2",
-            "local.retention.bytes": "-2",
-        },
-        AdoptionRefusal.COPYING_DISABLED,
-    ),
-    "not-tiered": ({}, AdoptionRefusal.NOT_TIERED),
-}
-
-
-@pytest.mark.parametrize("case", SETTINGS)
-async def test_topic_when_its_settings_would_cost_records_then_refused_before_anything(
-    slow_kafka: TieredKafka, adopter: Adopter, case: str
-) -> None:
-    """Settings that would cost records are refused by name, without event, journal or change."""
-    settings, reason = SETTINGS[case]
-    own = {"remote.storage.enable": "false"} if case == "not-tiered" else {}
-    await slow_kafka.create_topic(case, settings={**ADOPTED_TOPIC, **own})
-    if settings:
-        await adopter.change(case, settings)
-    before = await adopter.explicit(case)
-    outcome = await adopter.adopt(case)
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (TopicStatus.REFUSED, reason)
-    assert await adopter.explicit(case) == before
-    assert not any(adopter.is_ours(one) for one in (await adopter.image(case)).segments)
-    assert not (adopter.store / "tier/rlmm-jobs/adopt").exists()
-
-
 @pytest.mark.parametrize(
     ("case", "states", "reason"),
     [
@@ -309,17 +248,14 @@ async def test_topic_when_its_settings_would_cost_records_then_refused_before_an
         ("hole", [STARTED, FINISHED], AdoptionRefusal.TIER_HAS_HOLE),
     ],
 )
-async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anything(
+async def test_tier_with_a_gap_is_refused(
     slow_kafka: TieredKafka,
     adopter: Adopter,
     case: str,
     states: list[SegmentState],
     reason: AdoptionRefusal,
 ) -> None:
-    """
-    A gap that would let brokers delete records as soon as they copy is refused before anything
-    changes.
-    """
+    """A gap that would let brokers delete records is refused before anything changes."""
     await slow_kafka.create_topic(case, settings=ADOPTED_TOPIC)
     if case == "hole":
         await produce(slow_kafka.login, case, [b"x" * 500] * 30)
@@ -336,9 +272,8 @@ async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anyth
 
     await adopter.metadata(spoil, case)
     before = await adopter.explicit(case)
-    outcome = await adopter.adopt(case)
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (TopicStatus.REFUSED, reason)
+    refused = standing_and_reason(await adopter.adopt(case))
+    assert refused == (TopicStatus.REFUSED, reason)
     assert await adopter.explicit(case) == before
     assert not (adopter.store / "tier/rlmm-jobs/adopt").exists()
 
@@ -346,10 +281,7 @@ async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anyth
 async def test_job_when_it_would_copy_beside_the_broker_then_refused(
     slow_kafka: TieredKafka, adopter: Adopter, tmp_path: Path
 ) -> None:
-    """
-    Without a window the job refuses to copy a tiered topic, metadata that its brokers do not use,
-    and an archive in metadata that they do use.
-    """
+    """Without a window the job copies no tiered topic, nor beside the wrong metadata."""
     topic = "beside"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
     await produce(slow_kafka.login, topic, [b"x" * 500] * 60)

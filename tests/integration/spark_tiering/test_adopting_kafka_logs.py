@@ -46,13 +46,8 @@ def local_files(kafka: TieredKafka, topic: str) -> dict[int, Local]:
     return found
 
 
-async def test_log_of_every_kind_when_adopted_then_its_copies_are_the_brokers_segments(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
-    """
-    The copies of a log with every kind of batch equal the broker's segments byte for byte, and the
-    broker continues behind them and trims its own.
-    """
+async def test_adopted_log_equals_its_copies(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
+    """Copies of every kind of batch equal the broker's segments, and the broker goes on."""
     kafka = fresh_kafka.tiered(SLOW_COPYING)
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
     await kafka.create_topic(TOPIC, settings=ADOPTED_TOPIC)
@@ -87,13 +82,8 @@ async def test_log_of_every_kind_when_adopted_then_its_copies_are_the_brokers_se
     assert await adopter.explicit(TOPIC) == before
 
 
-async def test_records_when_past_retention_then_their_copies_do_not_expire_in_the_window(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
-    """
-    In a window no copy of records past retention expires and all of them are copied, because
-    brokers neither copy nor delete.
-    """
+async def test_old_records_stay_in_the_window(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
+    """In a window records past retention are copied and do not expire."""
     kafka = fresh_kafka.tiered(RARELY)
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
     await kafka.create_topic(TOPIC, settings={**ADOPTED_TOPIC, "retention.ms": str(DAY_MS)})
@@ -109,13 +99,8 @@ async def test_records_when_past_retention_then_their_copies_do_not_expire_in_th
     assert await adopter.explicit(TOPIC) == before
 
 
-async def test_topic_when_just_made_then_no_window_is_opened_for_it(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
-    """
-    No window opens for a topic that the broker's manager does not know yet, because it has nothing
-    to copy.
-    """
+async def test_new_topic_gets_no_window(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
+    """No window opens for a topic that the broker's manager does not know yet."""
     kafka = fresh_kafka.tiered()
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
     await kafka.create_topic(TOPIC, settings=ADOPTED_TOPIC)

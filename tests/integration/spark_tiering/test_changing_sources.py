@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import ConfigError
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.executor.object_check import look
 from spark_tiering.executor.segment_inspection import inspect_task
 from spark_tiering.executor.tasks import CopyOptions, InspectTask, UnitOutcome
-from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.partitions.segments import MemoryFiles, changed, example_partition
@@ -55,10 +53,7 @@ def store(tmp_path: Path) -> LocalStore:
 def test_f120_source_when_it_vanishes_or_changes_at_any_moment_then_no_manifest_is_left(
     tmp_path: Path, options: CopyOptions, trouble: SourceTrouble, outcome: UnitOutcome
 ) -> None:
-    """
-    A source that vanishes or changes at any call makes the unit fail with that reason and leaves no
-    manifest.
-    """
+    """A source that vanishes or changes at any call fails the unit without a manifest."""
     healthy = FailingFiles(EXAMPLE, LOG, {})
     task = copy_task(healthy, options=options, planned_from=EXAMPLE)
     run(task, LocalStore(LocalSettings(tmp_path / "healthy", is_synced=False)))
@@ -74,12 +69,8 @@ def test_f120_source_when_it_vanishes_or_changes_at_any_moment_then_no_manifest_
 
 
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
-def test_f120_source_when_its_bytes_change_unseen_at_any_moment_then_no_mixture_is_copied(
-    tmp_path: Path, options: CopyOptions
-) -> None:
-    """
-    A bit that changes between inspection and upload ends the unit, so that no mixture is copied.
-    """
+def test_f120_unseen_change_is_never_copied(tmp_path: Path, options: CopyOptions) -> None:
+    """A bit that changes between inspection and upload ends the unit: no mixture is copied."""
     healthy = FailingFiles(EXAMPLE, LOG, {})
     task = copy_task(healthy, options=options, planned_from=EXAMPLE)
     run(task, LocalStore(LocalSettings(tmp_path / "healthy", is_synced=False)))
@@ -96,9 +87,7 @@ def test_f120_source_when_its_bytes_change_unseen_at_any_moment_then_no_mixture_
     assert set(outcomes) == {UnitOutcome.BLOCKED, UnitOutcome.SOURCE_CHANGED, UnitOutcome.COPIED}
 
 
-def test_file_beside_the_log_when_it_changes_meanwhile_then_the_unit_is_to_be_repeated(
-    store: LocalStore,
-) -> None:
+def test_file_beside_the_log_when_changed_then_the_unit_is_repeated(store: LocalStore) -> None:
     """A companion file that changes after its inspection leaves the copy open for a repeat."""
 
     class Rewritten(MemoryFiles):
@@ -119,28 +108,8 @@ def test_file_beside_the_log_when_it_changes_meanwhile_then_the_unit_is_to_be_re
     assert not list(store.list())
 
 
-def test_folder_that_an_executor_does_not_see_when_copied_is_a_failure_of_the_source(
-    tmp_path: Path, store: LocalStore
-) -> None:
-    """
-    A folder that the executor does not see is a source failure (a missing mount), not a missing
-    segment.
-    """
-    files = PartitionFolder(str(tmp_path / "orders-3"))
-    with pytest.raises(ConfigError):
-        files.facts()
-    result = run(copy_task(files, planned_from=EXAMPLE), store)
-    assert result.outcome is UnitOutcome.SOURCE_FAILED
-    told = inspect_task(InspectTask(ORDERS, files, SECOND))
-    assert told.details is None
-    assert told.why.startswith("source-failed: ")
-
-
 def test_segment_when_it_is_inspected_then_tells_what_its_copy_will_be_planned_with() -> None:
-    """
-    An inspection reports the details its copy is planned with, including the reasons against a
-    copy.
-    """
+    """An inspection reports the details its copy is planned with, and reasons against it."""
     told = inspect_task(InspectTask(ORDERS, EXAMPLE, SECOND, log_start=0))
     report = report_on(EXAMPLE, SECOND)
     assert told.details is not None
@@ -157,10 +126,7 @@ def test_segment_when_it_is_inspected_then_tells_what_its_copy_will_be_planned_w
 
 
 def test_segment_without_check_point_when_inspected_then_tells_epochs_by_the_whole_log() -> None:
-    """
-    Without a checkpoint file, a log that is complete from its start proves its epochs, and any
-    other one proves none.
-    """
+    """Without a checkpoint file only a log complete from its start proves its epochs."""
     files = changed(EXAMPLE, checkpoint=None)
     told = inspect_task(InspectTask(ORDERS, files, SECOND))
     assert told.details is not None

@@ -57,13 +57,8 @@ async def open_transaction(login: Login, topic: str) -> AsyncIterator[None]:
         await producer.commit_transaction()
 
 
-async def test_facts_of_kafka_when_a_transaction_is_open_then_end_below_it(
-    kafka_broker: TieredKafka, cluster: TierCluster
-) -> None:
-    """
-    The last stable offset is the start of the oldest open transaction, the high watermark lies
-    above it, and the log start offset is the offset records were deleted up to.
-    """
+async def test_facts_end_below_transaction(kafka_broker: TieredKafka, cluster: TierCluster) -> None:
+    """The last stable offset is the oldest open transaction's start, below the high watermark."""
     topic = own_topic("facts")
     await create_topic(kafka_broker.login, topic, settings={"retention.ms": "3600000"})
     await produce(kafka_broker.login, topic, [b"value"] * 5)
@@ -84,13 +79,8 @@ async def test_facts_of_kafka_when_a_transaction_is_open_then_end_below_it(
     assert cluster.why_too_old() == ""
 
 
-async def test_facts_of_kafka_when_a_topic_is_compacted_then_they_say_so(
-    kafka_broker: TieredKafka, cluster: TierCluster
-) -> None:
-    """
-    The facts say whether a topic is compacted, also beside deletion, and give its index interval or
-    the broker's default.
-    """
+async def test_facts_tell_compaction(kafka_broker: TieredKafka, cluster: TierCluster) -> None:
+    """The facts say whether a topic is compacted, and give its index interval."""
     kept, plain = own_topic("compacted"), own_topic("plain")
     settings = {"cleanup.policy": "delete,compact", "index.interval.bytes": "100"}
     await create_topic(kafka_broker.login, kept, settings=settings)
@@ -101,9 +91,7 @@ async def test_facts_of_kafka_when_a_topic_is_compacted_then_they_say_so(
     assert (facts[plain].is_compacted, facts[plain].index_interval_bytes) == (False, 4096)
 
 
-async def test_offsets_of_kafka_when_a_topic_is_tiered_then_tell_tier_and_disk(
-    kafka_broker: TieredKafka, cluster: TierCluster
-) -> None:
+async def test_tiered_topic_tells_ends(kafka_broker: TieredKafka, cluster: TierCluster) -> None:
     """The tier ends with its last finished copy, and the disk begins above it."""
     topic = own_topic("tiered")
     await kafka_broker.create_topic(topic)
@@ -127,9 +115,7 @@ async def test_offsets_of_kafka_when_a_topic_is_tiered_then_tell_tier_and_disk(
     assert (facts.log_start, facts.local_start, facts.latest_tiered) == (0, last + 1, last)
 
 
-async def test_offsets_of_kafka_when_a_topic_is_not_tiered_then_tier_is_empty(
-    kafka_broker: TieredKafka, cluster: TierCluster
-) -> None:
+async def test_untiered_topic_has_no_tier(kafka_broker: TieredKafka, cluster: TierCluster) -> None:
     """A topic that is not tiered has no tier end, and its disk begins at the log start offset."""
     topic = own_topic("plain")
     await create_topic(kafka_broker.login, topic, partitions=2)
@@ -140,9 +126,7 @@ async def test_offsets_of_kafka_when_a_topic_is_not_tiered_then_tier_is_empty(
     assert cluster.offsets(partitions, LATEST) == dict(zip(partitions, (0, 3), strict=True))
 
 
-async def test_epochs_of_kafka_when_asked_then_end_where_the_log_does(
-    kafka_broker: TieredKafka, cluster: TierCluster
-) -> None:
+async def test_epochs_end_with_the_log(kafka_broker: TieredKafka, cluster: TierCluster) -> None:
     """The current leader epoch ends with the log, and an epoch never used has no end."""
     topic = own_topic("epochs")
     await create_topic(kafka_broker.login, topic)
@@ -152,13 +136,8 @@ async def test_epochs_of_kafka_when_asked_then_end_where_the_log_does(
     assert cluster.epoch_ends({partition: 7}) == {partition: (-1, -1)}
 
 
-async def test_kafka_when_it_is_started_anew_then_is_asked_as_before(
-    fresh_kafka: FreshKafka,
-) -> None:
-    """
-    After a broker's restart the same client works, and the old epoch ends where the new one begins,
-    as in the folder.
-    """
+async def test_kafka_when_restarted_then_answers_as_before(fresh_kafka: FreshKafka) -> None:
+    """After a broker's restart the same client works, and the old epoch ends as in the folder."""
     node = fresh_kafka.node()
     node.start()
     await create_topic(node.login, "orders")
@@ -186,13 +165,8 @@ def explicit(cluster: TierCluster, topic: str) -> dict[str, str | None]:
     return {name: one.value for name, one in settings.items() if one.is_explicit}
 
 
-async def test_settings_of_kafka_when_changed_then_all_others_stay(
-    kafka_broker: TieredKafka, cluster: TierCluster
-) -> None:
-    """
-    One request sets some topic settings and unsets others, and all other settings keep their
-    values.
-    """
+async def test_other_settings_stay(kafka_broker: TieredKafka, cluster: TierCluster) -> None:
+    """One request sets and unsets topic settings, and all others keep their values."""
     topic = own_topic("settings")
     await kafka_broker.create_topic(topic, settings={"retention.bytes": "100000"})
     before = explicit(cluster, topic)
@@ -220,9 +194,7 @@ async def test_settings_of_kafka_when_changed_then_all_others_stay(
     await until(lambda: explicit(cluster, topic) == kept, "the change was taken back")
 
 
-async def test_settings_of_kafka_when_they_contradict_each_other_then_none_is_changed(
-    kafka_broker: TieredKafka, cluster: TierCluster
-) -> None:
+async def test_conflicting_change_is_void(kafka_broker: TieredKafka, cluster: TierCluster) -> None:
     """A contradicting request changes no setting and fails with the broker's reason."""
     topic = own_topic("refused")
     await kafka_broker.create_topic(topic)
@@ -241,13 +213,8 @@ async def test_settings_of_kafka_when_they_contradict_each_other_then_none_is_ch
         cluster.alter_topic_settings("no-such-topic", {"retention.ms": "1"})
 
 
-async def test_log_dir_of_kafka_when_surveyed_then_has_what_the_cluster_tells(
-    kafka_broker: TieredKafka, cluster: TierCluster
-) -> None:
-    """
-    The survey of a live log folder agrees with the leader's answers, and the folder of a deleted
-    topic belongs to no partition.
-    """
+async def test_surveyed_folder_agrees(kafka_broker: TieredKafka, cluster: TierCluster) -> None:
+    """The survey of a live log folder agrees with the leader and skips a deleted topic."""
     topic, gone = own_topic("surveyed"), own_topic("deleted")
     await create_topic(kafka_broker.login, topic, settings=SEGMENTS)
     await create_topic(kafka_broker.login, gone)
@@ -301,9 +268,7 @@ def properties_of(login: Login) -> dict[str, str]:
     return found
 
 
-async def test_kafka_when_it_asks_who_comes_then_a_client_properties_lets_in(
-    secured_kafka: SecuredKafka, tmp_path: Path
-) -> None:
+async def test_client_properties_let_in(secured_kafka: SecuredKafka, tmp_path: Path) -> None:
     """The file of Java's client properties, or its content, authenticates the client."""
     topic = own_topic("secured")
     await create_topic(secured_kafka.admin_login, topic, settings={"retention.ms": "5000"})
@@ -317,13 +282,8 @@ async def test_kafka_when_it_asks_who_comes_then_a_client_properties_lets_in(
         assert (facts.high_watermark, facts.retention_ms) == (0, 5000)
 
 
-async def test_kafka_when_rights_are_missing_then_each_call_says_which(
-    secured_kafka: SecuredKafka,
-) -> None:
-    """
-    A user with DESCRIBE sees the topic, and each call names the right it lacks for reading or
-    changing settings.
-    """
+async def test_kafka_when_rights_are_missing_then_named(secured_kafka: SecuredKafka) -> None:
+    """A user with DESCRIBE sees the topic, and each call names the right that it lacks."""
     topic = own_topic("closed")
     await create_topic(secured_kafka.admin_login, topic)
     login = secured_kafka.login(Way.SCRAM_512_OVER_TLS, POWERLESS)

@@ -41,12 +41,8 @@ SETTINGS = {
 }
 
 
-async def test_compacted_topic_of_kafka_when_archived_then_only_where_that_is_asked_for(
-    kafka_broker: TieredKafka, tmp_path: Path
-) -> None:
-    """
-    A compacted topic is archived only on request; segments that the cleaner emptied are no gap.
-    """
+async def test_compacted_topic_only_on_request(kafka_broker: TieredKafka, tmp_path: Path) -> None:
+    """A compacted topic is archived only on request; emptied segments are no gap."""
     topic = own_topic("kept")
     await create_topic(kafka_broker.login, topic, settings=SETTINGS)
     await write(kafka_broker.login, topic)

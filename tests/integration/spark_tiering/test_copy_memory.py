@@ -57,9 +57,7 @@ def copied(address: str, log_bytes: int, form: str, single_put_bytes: int = 2**3
     [("plain", 2**31), ("plain", 2**26), ("zstd", 2**26)],
     ids=["one request", "parts", "zstd"],
 )
-def test_f123_large_segment_when_it_is_copied_to_a_bucket_then_takes_little_memory(
-    log_bytes: int, form: str, single_put_bytes: int
-) -> None:
+def test_f123_large_copy_little_memory(log_bytes: int, form: str, single_put_bytes: int) -> None:
     """A copy to a bucket holds pieces, a chunk and a part in memory, never the segment."""
     with open_sink() as sink:
         assert copied(sink.endpoint, log_bytes, form, single_put_bytes) < MEMORY_BYTES_MAX
@@ -69,8 +67,6 @@ def test_f123_large_segment_when_it_is_copied_to_a_bucket_then_takes_little_memo
 
 @pytest.mark.parametrize("log_bytes", [SHORT_BYTES])
 @pytest.mark.parametrize("form", ["plain", "zstd"])
-def test_f123_large_segment_when_it_is_copied_to_a_folder_then_takes_little_memory(
-    tmp_path: Path, log_bytes: int, form: str
-) -> None:
+def test_f123_large_copy_to_folder_little_memory(tmp_path: Path, log_bytes: int, form: str) -> None:
     """A copy to a folder holds pieces and a chunk in memory, never the segment."""
     assert copied(str(tmp_path / "objects"), log_bytes, form) < MEMORY_BYTES_MAX

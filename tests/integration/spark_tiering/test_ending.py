@@ -45,9 +45,7 @@ def store(place: Place) -> Iterator[ObjectStore]:
         yield store
 
 
-def test_f118_segment_when_its_objects_are_taken_away_then_only_they_are(
-    store: ObjectStore, place: Place
-) -> None:
+def test_f118_segment_when_deleted_then_only_its_objects(store: ObjectStore, place: Place) -> None:
     """A deletion removes the segment's objects and open uploads, and nothing of other segments."""
     task, other = copy_task(EXAMPLE), copy_task(EXAMPLE, FIRST)
     for one in (task, other):
@@ -68,12 +66,8 @@ def test_f118_segment_when_its_objects_are_taken_away_then_only_they_are(
     assert (again.is_done, again.uploads_ended) == (True, 0)
 
 
-def test_f121_deletion_when_it_fails_at_any_step_then_leaves_no_manifest_without_its_objects(
-    store: ObjectStore,
-) -> None:
-    """
-    A deletion removes the manifest before the other objects and reports its failure at any step.
-    """
+def test_f121_deletion_when_it_fails_then_leaves_no_manifest_alone(store: ObjectStore) -> None:
+    """A deletion removes the manifest first and reports its failure at any step."""
     task = copy_task(EXAMPLE)
     for failing_at in range(4):
         run(task, store)
@@ -103,10 +97,7 @@ def test_f121_deletion_when_it_fails_at_any_step_then_leaves_no_manifest_without
 
 
 def test_deletion_when_uploads_cannot_be_listed_is_done_and_says_so(store: ObjectStore) -> None:
-    """
-    A deletion removes the objects and says that uploads could not be listed, as some stores do not
-    support that request.
-    """
+    """A deletion removes the objects and says that uploads could not be listed."""
     task = copy_task(EXAMPLE)
     run(task, store)
 
@@ -138,10 +129,7 @@ def test_deletion_when_uploads_cannot_be_listed_is_done_and_says_so(store: Objec
 def test_f121_set_of_objects_when_looked_at_is_whole_only_with_all_of_them(
     store: ObjectStore, taken: list[ObjectKind], found: StoredObjects
 ) -> None:
-    """
-    A set of objects is whole only with all of them: one without manifest is incomplete, a manifest
-    alone is damage.
-    """
+    """Objects are whole only together: without manifest incomplete, a manifest alone is damage."""
     task = copy_task(EXAMPLE)
     run(task, store)
     keys = object_keys(task.segment.id, 120, PREFIX)
@@ -153,9 +141,7 @@ def test_f121_set_of_objects_when_looked_at_is_whole_only_with_all_of_them(
     assert all(any(kind in finding for finding in seen.findings) for kind in taken)
 
 
-def test_manifest_that_is_none_or_of_another_segment_when_looked_at_is_damage(
-    store: ObjectStore,
-) -> None:
+def test_manifest_when_unreadable_or_of_another_segment_is_damage(store: ObjectStore) -> None:
     """A manifest that cannot be read, or that describes another segment, counts as damage."""
     task = copy_task(EXAMPLE)
     run(task, store)

@@ -55,9 +55,7 @@ async def asked(segment: SegmentMetadata, store: StoreChoice, *, is_sure: bool =
 
 
 @pytest.mark.parametrize("is_sure", [False, True])
-async def test_objects_that_are_whole_are_told_with_their_sizes(
-    tmp_path: Path, is_sure: bool
-) -> None:
+async def test_whole_objects_are_reported_with_sizes(tmp_path: Path, is_sure: bool) -> None:
     """The explanation lists whole objects with their sizes, by head requests or by reading them."""
     segment = copied(tmp_path / "store")
     document, text = await asked(
@@ -85,9 +83,7 @@ async def test_objects_that_are_whole_are_told_with_their_sizes(
 async def test_objects_that_are_missing_are_named(
     tmp_path: Path, kinds: list[ObjectKind], code: str, found: str
 ) -> None:
-    """
-    Missing objects are named, as after a lifecycle rule, a changed prefix or a manual deletion.
-    """
+    """Missing objects are named, as after a lifecycle rule or a manual deletion."""
     segment = copied(tmp_path / "store")
     keys = object_keys(segment.id, segment.start_offset, PREFIX)
     for kind in kinds:
@@ -112,13 +108,8 @@ async def test_objects_that_were_damaged_are_told(tmp_path: Path) -> None:
     assert [one["code"] for one in document["items"]] == ["OBJECT-DAMAGED"]
 
 
-async def test_store_that_is_not_there_costs_its_answer_alone_and_is_not_made(
-    tmp_path: Path,
-) -> None:
-    """
-    A missing store costs only the answer about objects, is not created, and leaves the metadata's
-    answer.
-    """
+async def test_store_that_is_absent_costs_its_answer_alone(tmp_path: Path) -> None:
+    """A missing store costs only the answer about objects, and is not created."""
     segment = copied(tmp_path / "store")
     nowhere = tmp_path / "nowhere"
     document, _ = await asked(segment, checked_store(str(nowhere), PREFIX))
@@ -129,9 +120,7 @@ async def test_store_that_is_not_there_costs_its_answer_alone_and_is_not_made(
 
 
 def test_objects_of_which_nobody_can_say_are_told_as_unknown() -> None:
-    """
-    The explanation reports archived objects as unknown, as they must be restored before a read.
-    """
+    """Archived objects are unknown, as they must be restored before a read."""
     facts = ObjectFacts(10, None, 0, "GLACIER", is_archived=True)
     seen = StoredSegmentState(
         StoredObjects.UNKNOWN, {ObjectKind.MANIFEST: facts}, None, ("archived",)

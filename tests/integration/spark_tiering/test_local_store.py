@@ -19,7 +19,7 @@ from rlmm.errors import (
 from spark_tiering.stores.local import WRITING, LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store, parse_store, process_store
-from spark_tiering.stores.results import ObjectWritten, PutRefusal, PutRefused, PutUnknown
+from spark_tiering.stores.results import PutRefusal, PutRefused, PutUnknown
 from spark_tiering.stores.s3 import S3Store
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.stores.stores_under_test import bytes_of, content
@@ -47,22 +47,15 @@ def failing(error: OSError) -> Callable[..., None]:
     return fail
 
 
-def test_object_when_written_is_a_plain_file_and_nothing_else_is_left(
-    folder: Path, store: LocalStore
-) -> None:
+def test_written_object_is_a_plain_file_alone(folder: Path, store: LocalStore) -> None:
     """An object is a plain file at the path of its key, and temporary files are gone."""
     store.put(KEY, content(100))
     assert (folder / KEY).read_bytes() == bytes_of(content(100))
     assert not list((folder / WRITING).iterdir())
 
 
-def test_f121_leftovers_of_a_killed_writer_when_listed_are_no_objects(
-    folder: Path, store: LocalStore
-) -> None:
-    """
-    A file that a killed writer never renamed is listed as an unfinished upload only, for every
-    prefix.
-    """
+def test_f121_leftovers_of_a_killed_writer_are_no_objects(folder: Path, store: LocalStore) -> None:
+    """A file that a killed writer never renamed is listed as an unfinished upload only."""
     left = folder / WRITING / "killed" / KEY
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half of it")
@@ -136,9 +129,7 @@ def test_put_when_the_folder_cannot_be_written_raises_for_the_store(
     number: int,
     error: type[Exception],
 ) -> None:
-    """
-    A put into an unwritable folder raises an error of the store and leaves nothing of the object.
-    """
+    """A put into an unwritable folder is an error of the store and leaves nothing."""
     monkeypatch.setattr(os, call, failing(OSError(number, os.strerror(number))))
     with pytest.raises(error, match="objects"):
         store.put(KEY, content(100))
@@ -150,10 +141,7 @@ def test_put_when_the_folder_cannot_be_written_raises_for_the_store(
 def test_f126_put_when_the_name_cannot_be_synced_is_unknown(
     folder: Path, store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A put whose name could not be synced has an unknown outcome, as the object may not survive a
-    power loss.
-    """
+    """A put whose name could not be synced is unknown: it may not survive a power loss."""
     store.put(f"{KEY}.before", content(1))
     fsync = os.fsync
 
@@ -194,12 +182,6 @@ def test_folder_when_it_cannot_be_a_store_is_refused_in_one_line(tmp_path: Path)
         LocalStore(LocalSettings(tmp_path / "file"))
 
 
-def test_put_when_not_synced_is_as_whole(folder: Path) -> None:
-    """A put without syncing takes the same other steps."""
-    store = LocalStore(LocalSettings(folder, is_synced=False))
-    assert isinstance(store.put(KEY, content(10)), ObjectWritten)
-
-
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
@@ -220,17 +202,13 @@ def test_address_of_a_store_when_read_is_its_settings_and_prefix(
     "address", ["", "gs://objects", "s3://", "s3://name:secret@objects", "s3://a?b"]
 )
 def test_address_that_is_no_store_when_read_is_refused(address: str) -> None:
-    """
-    An address that is no store is refused as a configuration mistake, without repeating secrets.
-    """
+    """A wrong address is refused as a configuration mistake, without repeating secrets."""
     with pytest.raises(ConfigError) as caught:
         parse_store(address)
     assert "secret" not in str(caught.value)
 
 
-def test_store_of_a_process_when_asked_for_again_is_the_same(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_store_of_a_process_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process has one store for each settings."""
     settings = LocalSettings(folder)
     store = process_store(settings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from rlmm.partition_log.names import PARTITION_METADATA, TopicPartition
 from spark_tiering.segment_sources.opening import open_source
 from spark_tiering.segment_sources.protocol import OWN_TOPICS, UNKNOWN_TOPIC_ID
 from spark_tiering.segment_sources.settings import LogDirSettings
-from spark_tiering.segment_sources.survey import survey
 from tests.support.partitions.log_dirs import CLUSTER_ID, TOPIC_ID, add_partition, make_log_dir
 
 if TYPE_CHECKING:
@@ -32,10 +30,7 @@ def look(*folders: Path) -> tuple[list[FoundPartition], list[UnusablePlace]]:
 
 
 def test_log_dir_when_it_is_looked_at_then_gives_partitions_by_identity(log_dir: Path) -> None:
-    """
-    A log folder gives its partitions with topic id, node, cluster and high watermark, and its files
-    pickle.
-    """
+    """A log folder gives partitions with topic id, node, cluster and high watermark."""
     folder = add_partition(log_dir)
     (one,), unusable = look(log_dir)
     assert unusable == []
@@ -58,10 +53,7 @@ NO_PARTITIONS = [
 
 @pytest.mark.parametrize("name", NO_PARTITIONS)
 def test_folder_when_it_is_no_user_partition_then_is_passed_over(log_dir: Path, name: str) -> None:
-    """
-    Folders of internal topics, the metadata topic included, and folders being deleted or moved are
-    not surveyed.
-    """
+    """Folders of internal topics, and those being deleted or moved, are not surveyed."""
     add_partition(log_dir, name)
     add_partition(log_dir)
     found, unusable = look(log_dir)
@@ -70,26 +62,12 @@ def test_folder_when_it_is_no_user_partition_then_is_passed_over(log_dir: Path, 
 
 
 def test_folder_when_it_is_stray_then_is_told(log_dir: Path) -> None:
-    """
-    The survey reports a stray folder, because it may be the last replica and an operator has to
-    decide.
-    """
+    """A stray folder is reported, because it may be the last replica."""
     folder = add_partition(log_dir, "orders-3.0123456789abcdef0123456789abcdef-stray")
     found, (stray,) = look(log_dir)
     assert found == []
     assert stray.place == str(folder)
     assert "set aside by its broker" in stray.why
-
-
-ENDINGS = {60: ".deleted", 70: ".swap", 80: ".cleaned"}
-
-
-def test_file_when_it_is_on_its_way_out_then_is_no_segment(log_dir: Path) -> None:
-    """The listing leaves out files that a broker renamed for deletion or is still swapping in."""
-    names = (f"{offset:020d}.log{ending}" for offset, ending in ENDINGS.items())
-    add_partition(log_dir, others=dict.fromkeys(names, b"x"))
-    (one,), _ = survey(open_source(LogDirSettings((str(log_dir),))), None, lambda _: True)
-    assert [segment.listed.base_offset for segment in one.source.segments] == [0, 120, 251]
 
 
 TORN = {
@@ -114,10 +92,7 @@ def test_folder_when_its_identity_is_torn_then_is_of_no_use(log_dir: Path, conte
 
 
 def test_folder_when_it_does_not_say_its_topic_id_then_the_cluster_has_to(log_dir: Path) -> None:
-    """
-    A folder without a topic id, from an older broker, is usable, and the cluster has to give the
-    id.
-    """
+    """A folder without a topic id is usable where the cluster gives the id."""
     add_partition(log_dir, topic_id=None)
     (one,), unusable = look(log_dir)
     assert (one.partition.topic_id, unusable) == (UNKNOWN_TOPIC_ID, [])
@@ -153,34 +128,13 @@ REFUSALS = {
 def test_folder_when_it_cannot_be_read_then_is_of_no_use(
     log_dir: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, why: str
 ) -> None:
-    """
-    A folder that the user may not read is reported as unusable, and the other folders are found.
-    """
+    """An unreadable folder is reported as unusable, and the others are found."""
     folder = add_partition(log_dir, "closed-0")
     add_partition(log_dir)
     refuse_to_open(monkeypatch, folder / PARTITION_METADATA, error)
     found, (closed,) = look(log_dir)
     assert [one.partition.topic for one in found] == ["orders"]
     assert (closed.place, why in closed.why) == (str(folder), True)
-
-
-def test_partition_when_it_vanishes_then_is_told_and_the_others_are_found(log_dir: Path) -> None:
-    """A partition that is deleted during the survey is reported, and the others are found."""
-    gone = add_partition(log_dir, "gone-0")
-    add_partition(log_dir)
-    found, _ = look(log_dir)
-
-    class Listed:
-        def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
-            shutil.rmtree(gone)
-            return found, []
-
-        def close(self) -> None:
-            pass
-
-    (one,), (unusable,) = survey(Listed(), None, lambda _: True)
-    assert one.source.partition.topic == "orders"
-    assert (unusable.place, str(gone) in unusable.why) == (str(gone), True)
 
 
 def test_log_dirs_when_there_are_several_then_each_replica_has_its_node(tmp_path: Path) -> None:
@@ -203,13 +157,8 @@ PROPERTIES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), PROPERTIES.values(), ids=PROPERTIES)
-def test_log_dir_when_its_properties_are_odd_then_the_node_is_as_far_as_known(
-    log_dir: Path, text: str, expected: int | None
-) -> None:
-    """
-    The survey takes the node id from odd properties where it can read it, and works without node id
-    and high watermark.
-    """
+def test_odd_properties_hide_the_node(log_dir: Path, text: str, expected: int | None) -> None:
+    """Odd properties cost the node id and high watermark alone."""
     (log_dir / "meta.properties").write_text(text)
     (log_dir / "replication-offset-checkpoint").write_bytes(b"torn")
     add_partition(log_dir)
@@ -236,9 +185,7 @@ def test_log_dir_when_it_is_none_then_one_line_says_so(tmp_path: Path, log_dir: 
         assert "\n" not in str(caught.value)
 
 
-def test_log_dir_when_it_is_the_folder_of_a_partition_then_names_the_one_above(
-    log_dir: Path,
-) -> None:
+def test_log_dir_when_it_is_a_partitions_folder_then_names_its_parent(log_dir: Path) -> None:
     """A partition's folder given as log folder is refused with advice to name its parent."""
     folder = add_partition(log_dir)
     with pytest.raises(ConfigError, match="the folder of one partition: name the folder above it"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
-from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFindingKind as Kind
+from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import inspect_segment
 from spark_tiering.segments.segment_listing import list_segments
@@ -52,15 +52,6 @@ def test_folder_when_it_is_read_then_has_what_its_files_have(folder: Path) -> No
     assert [report.parts for report in reports] == [report.parts for report in expected]
 
 
-def test_folder_when_it_is_sent_to_another_process_then_reads_the_same(folder: Path) -> None:
-    """A folder source and its segments pickle and read the same in another process."""
-    stored = PartitionFolder(str(folder))
-    sent = pickle.loads(pickle.dumps((stored, list_segments(stored.facts())[1])))
-    report = inspect_segment(*sent)
-    assert report.findings == ()
-    assert pickle.loads(pickle.dumps(report)).parts == report.parts
-
-
 def test_folder_when_a_file_vanishes_then_it_is_missing_or_changed(folder: Path) -> None:
     """A file that the broker deletes during a read is a finding, not an error."""
     stored = PartitionFolder(str(folder))
@@ -74,10 +65,10 @@ def test_folder_when_a_file_vanishes_then_it_is_missing_or_changed(folder: Path)
 
     report = inspect_segment(Vanishing(str(folder)), segment)
     assert [(found.part, found.kind) for found in report.blockers] == [
-        (SegmentPart.LOG, SegmentFindingKind.CHANGED)
+        (SegmentPart.LOG, Kind.CHANGED)
     ]
     again = inspect_segment(stored, segment)
-    assert [found.kind for found in again.blockers] == [SegmentFindingKind.MISSING]
+    assert [found.kind for found in again.blockers] == [Kind.MISSING]
 
 
 @pytest.mark.parametrize("name", ["nothing", "file"])
@@ -88,9 +79,7 @@ def test_folder_when_there_is_none_then_says_so_in_one_line(tmp_path: Path, name
         PartitionFolder(str(tmp_path / name)).facts()
 
 
-def test_folder_when_the_disk_fails_then_is_one_of_our_errors(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_disk_is_our_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A permission error is permanent and other disk errors may be retried."""
     stored = PartitionFolder(str(folder))
     with pytest.raises(LogUnavailable, match="deeper"):
@@ -119,9 +108,7 @@ def test_folder_when_the_disk_fails_then_is_one_of_our_errors(
 def test_f123_segment_when_it_is_large_then_takes_no_memory_for_that(
     log_bytes: int, batch_bytes: int, interval_bytes: int
 ) -> None:
-    """
-    A large segment is streamed, and only rebuilt indexes grow with it, up to a broker's limit.
-    """
+    """A large segment is streamed; only rebuilt indexes grow with it, up to a limit."""
     sizes = map(str, (log_bytes, batch_bytes, interval_bytes))
     said = subprocess.run(
         [sys.executable, "-m", "tests.support.partitions.inspection_process", *sizes],

@@ -1,7 +1,4 @@
-"""
-Jobs that judge objects by the metadata refuse a service that reads a part of it, because objects of
-the other part would look unowned. Commands that only show something accept it.
-"""
+"""Services that read a part of the metadata: jobs that judge objects refuse them, views do not."""
 
 from __future__ import annotations
 
@@ -33,24 +30,16 @@ JOBS = {
 }
 
 
-pytestmark = pytest.mark.usefixtures("bare_environment")
-
-
 @contextmanager
 def partly_assigned() -> Iterator[str]:
-    """
-    Start a healthy service that reads all metadata partitions but one, and return its address.
-    """
+    """Start a healthy service that reads all metadata partitions but one; return its address."""
     with ServedMetadata(Assignment.of_metadata(range(1, PLACES))) as served:
         yield served.address
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_job_when_the_service_reads_some_then_judges_nothing(job: str, tmp_path: Path) -> None:
-    """
-    A job judges nothing when the service knows only some partitions: exit code 4, one line, and no
-    object changes.
-    """
+    """A job judges nothing by a partial service: exit code 4, one line, no object changed."""
     place = TierPlace(tmp_path)
     assert place.run().is_fine
     before = trees(place)
@@ -64,10 +53,7 @@ def test_job_when_the_service_reads_some_then_judges_nothing(job: str, tmp_path:
 
 
 def test_data_source_when_the_service_reads_some_then_no_row_is_read(tmp_path: Path) -> None:
-    """
-    The data source returns no row when the service knows only some partitions, because rows could
-    be missing.
-    """
+    """The data source returns no row by a partial service, because rows could be missing."""
     tier = tier_in(tmp_path, usual_log())
     with (
         partly_assigned() as address,

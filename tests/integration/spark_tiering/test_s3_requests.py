@@ -58,9 +58,7 @@ def said(stub: ObjectStub, header: str, *operations: str) -> set[str | None]:
     return found
 
 
-def test_writing_requests_when_made_carry_condition_and_checksum(
-    stub: ObjectStub, bucket: Bucket
-) -> None:
+def test_writing_requests_carry_condition_and_sum(stub: ObjectStub, bucket: Bucket) -> None:
     """Each write carries the condition against overwriting and its checksum."""
     do_everything(bucket)
     assert said(stub, "if-none-match", "PutObject", "CompleteMultipartUpload") == {"*"}
@@ -78,10 +76,7 @@ def test_writing_requests_when_made_carry_condition_and_checksum(
 def test_bodies_when_sent_within_the_machine_are_signed_only_if_asked(
     stub: ObjectStub, bucket: Bucket, signing: BodySigning, is_signed: bool
 ) -> None:
-    """
-    A client reads a body a second time for its signature only when the settings ask for signed
-    bodies.
-    """
+    """A body is read a second time for its signature only where settings ask for it."""
     do_everything(bucket, signing=signing)
     signatures = said(stub, "x-amz-content-sha256", *SENDING)
     assert (signatures == {"UNSIGNED-PAYLOAD"}) is not is_signed
@@ -107,10 +102,7 @@ def test_bodies_when_sent_within_the_machine_are_signed_only_if_asked(
 def test_making_requests_when_settings_ask_for_it_say_how_objects_are_kept(
     stub: ObjectStub, bucket: Bucket, settings: dict[str, Any], headers: dict[str, str]
 ) -> None:
-    """
-    Each request that creates an object, whole or in parts, carries the configured encryption and
-    storage class.
-    """
+    """Each request that creates an object carries the configured encryption and class."""
     do_everything(bucket, **settings)
     for name, value in headers.items():
         assert said(stub, name, *MAKING) == {value}
@@ -125,10 +117,7 @@ def test_requests_when_the_requester_pays_all_say_so(stub: ObjectStub, bucket: B
 def test_endpoint_that_takes_no_ranges_when_asked_is_unsuitable(
     stub: ObjectStub, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    An endpoint that answers a range with the whole object is refused as unsuitable before its body
-    is read.
-    """
+    """An endpoint that answers a range with the whole object is refused unread."""
     stub.objects[KEY] = Kept(b"x" * 1_000)
     monkeypatch.setattr(stub, "takes_ranges", False)
     with bucket.opened() as store:
@@ -152,9 +141,6 @@ def test_secret_when_everything_is_logged_is_nowhere(
 
 
 def test_profile_that_nobody_has_when_opened_is_absent_credentials(bucket: Bucket) -> None:
-    """
-    A profile that no file contains means absent credentials, and the message lists the searched
-    places.
-    """
+    """A profile in no file means absent credentials, and the message lists the places."""
     with pytest.raises(CredentialsAbsent, match="no-such-profile"):
         bucket.opened(profile="no-such-profile")

@@ -7,7 +7,7 @@ import json
 import time
 from collections import deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -138,12 +138,8 @@ async def test_read_when_it_is_answered_then_asked_was_for_that_range() -> None:
     ],
     ids=["hung-up", "cut", "busy", "not-ready", "fault", "all"],
 )
-async def test_read_when_there_is_no_answer_at_first_then_is_asked_again(
-    faults: list[bytes | Silence], pauses: list[float]
-) -> None:
-    """
-    The client asks again for the whole of an answer that was cut off and never joins two answers.
-    """
+async def test_repeated_answer_is_whole(faults: list[bytes | Silence], pauses: list[float]) -> None:
+    """The client asks again for the whole of a cut answer and never joins two."""
     async with scripted_server(*faults, WHOLE) as server:
         assert await read_of(server) == CONTENT
     assert len(server.heads) == len(faults) + 1
@@ -212,13 +208,8 @@ async def test_read_when_the_answer_is_of_other_bytes_then_is_refused(said: byte
     ],
     ids=["401", "403", "404", "404-html", "400", "502", "409"],
 )
-async def test_read_when_it_is_refused_then_is_not_asked_again(
-    said: bytes, error: type[Exception]
-) -> None:
-    """
-    The client does not repeat a refused read: a deleted file has no bytes, any other refusal is an
-    error.
-    """
+async def test_read_when_refused_is_not_repeated(said: bytes, error: type[Exception]) -> None:
+    """A refused read is not repeated: a deleted file has no bytes, else it is an error."""
     async with scripted_server(said) as server:
         with pytest.raises(error):
             await read_of(server)
@@ -228,60 +219,44 @@ async def test_read_when_it_is_refused_then_is_not_asked_again(
 @pytest.mark.parametrize(
     "said", [refusal(404, "file-absent"), refusal(416, "invalid-argument")], ids=["gone", "ended"]
 )
-async def test_read_when_the_sidecar_says_that_there_is_nothing_then_has_no_bytes(
-    said: bytes,
-) -> None:
+async def test_read_when_the_sidecar_has_nothing_then_has_no_bytes(said: bytes) -> None:
     """Only the sidecar's own answer, not a proxy's status, makes a file count as absent."""
     async with scripted_server(said) as server:
         assert await read_of(server) == b""
 
 
+SHORT_ID = {"folder": "/x", "topic_id": "short", "topic": "orders", "partition": 1}
 FILE = {"name": LOG, "size_bytes": 10, "modified_ms": 5, "is_readable": True, "why": None}
 
 
 @pytest.mark.parametrize(
-    "told",
+    ("asks", "told"),
     [
-        b"",
-        b"[]",
-        b"[" * 100_000,
-        b"{}",
-        json.dumps({"files": [{**FILE, "size_bytes": "10"}]}).encode(),
-        json.dumps({"files": [{**FILE, "size_bytes": True}]}).encode(),
-        json.dumps({"files": ["orders"]}).encode(),
+        ("facts", b""),
+        ("facts", b"[]"),
+        ("facts", b"[" * 100_000),
+        ("facts", {}),
+        ("facts", {"files": [{**FILE, "size_bytes": "10"}]}),
+        ("facts", {"files": [{**FILE, "size_bytes": True}]}),
+        ("facts", {"files": ["orders"]}),
+        ("partitions", {}),
+        ("partitions", {"folders": [], "partitions": [{}], "unusable": []}),
+        ("partitions", {"folders": [], "partitions": [SHORT_ID], "unusable": []}),
+        ("partitions", {"folders": [{"folder": 5}], "partitions": [], "unusable": []}),
     ],
-    ids=["nothing", "array", "deep", "empty", "text", "truth", "names"],
-)
-async def test_facts_when_the_answer_is_none_of_ours_then_are_refused(told: bytes) -> None:
-    """The client refuses an answer about facts that does not have the sidecar's form."""
-    async with scripted_server(reply(200, told)) as server:
-        with pytest.raises(LogUnavailable, match="makes no sense"):
-            await asyncio.to_thread(files_of(server).facts)
-
-
-@pytest.mark.parametrize(
-    "told",
-    [
-        {},
-        {"folders": [], "partitions": [{}], "unusable": []},
-        {
-            "folders": [], "unusable": [],
-            "partitions": [
-                {"folder": "/x", "topic_id": "short", "topic": "orders", "partition": 1}
-            ],
-        },
-        {"folders": [{"folder": 5}], "partitions": [], "unusable": []},
+    ids=[
+        "nothing", "array", "deep", "empty", "text", "truth", "names", "no-partitions",
+        "nothing-of-it", "topic-id", "folder",
     ],
-    ids=["empty", "nothing-of-it", "topic-id", "folder"],
 )  # fmt: skip
-async def test_partitions_when_the_answer_is_none_of_ours_then_are_refused(
-    told: dict[str, object],
-) -> None:
-    """Partitions with impossible values are refused."""
-    async with scripted_server(reply(200, json.dumps(told).encode())) as server:
+async def test_answer_when_malformed_is_refused(asks: str, told: bytes | dict[str, Any]) -> None:
+    """The client refuses an answer that does not have the sidecar's form, or impossible values."""
+    content = told if isinstance(told, bytes) else json.dumps(told).encode()
+    async with scripted_server(reply(200, content)) as server:
         source = SidecarSegmentSource(SidecarSourceSettings((server.address,)))
+        ask = files_of(server).facts if asks == "facts" else source.partitions
         with pytest.raises(LogUnavailable, match="makes no sense"):
-            await asyncio.to_thread(source.partitions)
+            await asyncio.to_thread(ask)
 
 
 async def test_partitions_when_a_sidecar_names_kafka_s_own_topics_then_they_are_left_out() -> None:

@@ -63,9 +63,7 @@ def files_of(source: SidecarSegmentSource, topic: str) -> SidecarFiles:
 
 
 def served_of(files: SidecarFiles) -> dict[ListedSegment, bool]:
-    """
-    Map each segment to whether its log is served; each refusal is checked to be about offsets.
-    """
+    """Map each segment to whether its log is served; refusals must be about offsets."""
     return {segment: given(files, segment) for segment in list_segments(files.facts())}
 
 
@@ -82,13 +80,8 @@ async def until_stable(files: SidecarFiles, offset: int) -> None:
             pass
 
 
-async def test_kafka_segments_when_rolled_and_stable_then_are_served_as_they_are_and_no_others(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
-    """
-    The sidecar serves rolled and stable segments exactly as in the broker's folder, and neither the
-    active segment nor segments behind an open transaction.
-    """
+async def test_sealed_segments_alone_are_served(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
+    """The sidecar serves rolled, stable segments as in the folder, and no others."""
     node = fresh_kafka.node()
     node.start()
     topic = own_topic("sealed")
@@ -133,13 +126,8 @@ async def test_kafka_segments_when_rolled_and_stable_then_are_served_as_they_are
                 assert content == local.read(name, 0, 1 << 20)
 
 
-async def test_kafka_survey_when_the_source_is_a_sidecar_then_is_as_from_the_folder(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
-    """
-    A survey through the sidecar equals that of the folder: the service names the replica's broker,
-    and a recreated topic is a different one.
-    """
+async def test_survey_by_sidecar_is_the_folders(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
+    """A survey by the sidecar equals the folder's, and tells a recreated topic apart."""
     node = fresh_kafka.node()
     node.start()
     topic = own_topic("surveyed")
@@ -180,13 +168,8 @@ async def test_kafka_survey_when_the_source_is_a_sidecar_then_is_as_from_the_fol
         assert len(await asyncio.to_thread(again.read, name, 0, 10)) == 10
 
 
-async def test_kafka_segments_when_the_service_may_not_describe_the_topic_then_none_is_served(
-    secured_kafka: SecuredKafka, tmp_path: Path
-) -> None:
-    """
-    A service without DESCRIBE on the topic serves no segment and names the missing right; with it
-    the segments are served at once.
-    """
+async def test_undescribed_topic_is_not_served(secured_kafka: SecuredKafka, tmp_path: Path) -> None:
+    """A service without DESCRIBE serves no segment and names the right; with it, at once."""
     topic = own_topic("undescribed")
     await create_topic(secured_kafka.admin_login, topic, settings=SEGMENTS)
     await produce(secured_kafka.admin_login, topic, VALUES)

@@ -37,9 +37,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["none", "wrong", "of one broker", "no such file", "two words"])
-async def test_source_when_the_token_does_not_do_then_an_operator_has_to_act(
-    root: Path, tmp_path: Path, kind: str
-) -> None:
+async def test_source_with_a_wrong_token_fails(root: Path, tmp_path: Path, kind: str) -> None:
     """A refused token fails at once for the operator to act, without repeating the token."""
     tokens = {"wrong": "wrong-token-0123456789", "of one broker": BOUND, "two words": "a b"}
     token = tokens.get(kind)
@@ -58,9 +56,7 @@ async def test_source_when_the_token_does_not_do_then_an_operator_has_to_act(
             assert token is None or token not in str(refused.value)
 
 
-async def test_source_when_the_token_is_replaced_then_the_new_one_is_shown(
-    root: Path, tmp_path: Path
-) -> None:
+async def test_source_when_its_token_is_replaced_shows_it(root: Path, tmp_path: Path) -> None:
     """A source reads its token for every request, so that a rotation needs no restart."""
     path = tmp_path / "token"
     door = await door_of(tmp_path)
@@ -79,13 +75,8 @@ async def test_source_when_the_token_is_replaced_then_the_new_one_is_shown(
         assert len(await asyncio.to_thread(rotated)) == 7
 
 
-async def test_source_when_sidecars_speak_tls_then_each_side_shows_who_it_is(
-    root: Path, tmp_path: Path
-) -> None:
-    """
-    Source and sidecar authenticate over TLS by the named authority, and the source by token or
-    certificate.
-    """
+async def test_source_and_sidecar_authenticate_by_tls(root: Path, tmp_path: Path) -> None:
+    """Source and sidecar authenticate by TLS, the source by token or certificate."""
     token_file = write_token(tmp_path / "token", READER)
 
     def made() -> tuple[Authenticator, Pki]:

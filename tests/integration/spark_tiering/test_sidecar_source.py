@@ -18,12 +18,10 @@ from spark_tiering.segment_sources.opening import open_source
 from spark_tiering.segment_sources.settings import SidecarSourceSettings
 from spark_tiering.segment_sources.sidecar import SidecarFiles
 from spark_tiering.segment_sources.sidecar_http import SidecarFaultKind
-from spark_tiering.segment_sources.survey import ClusterPartition, survey
+from spark_tiering.segment_sources.survey import survey
 from spark_tiering.segments.companions import content_of
-from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.log_folder import PartitionFolder
-from spark_tiering.segments.segment_inspection import inspect_segment
-from spark_tiering.segments.segment_listing import list_segments
 from tests.support.engines import until
 from tests.support.partitions.broker_folders import (
     ACTIVE,
@@ -34,11 +32,9 @@ from tests.support.partitions.broker_folders import (
     SECOND,
     StableOffsets,
     serving_folders,
-    write_broker,
     write_example,
-    write_partition,
 )
-from tests.support.partitions.segments import example_partition, inspect_all
+from tests.support.partitions.segments import inspect_all
 from tests.support.server.http_servers import READING, process_of, showing
 
 if TYPE_CHECKING:
@@ -84,9 +80,7 @@ async def files_at(broker: Broker, token_file: str) -> SidecarFiles:
     return found.files
 
 
-async def test_source_when_a_sidecar_is_asked_then_gives_partitions_with_whose_they_are(
-    root: Path, token_file: str
-) -> None:
+async def test_partitions_of_a_sidecar_name_their_broker(root: Path, token_file: str) -> None:
     """A sidecar's partitions say which broker's replica they are."""
     async with serving_folders(root) as broker:
         (found,) = await asyncio.to_thread(found_at, broker, token_file=token_file)
@@ -96,9 +90,7 @@ async def test_source_when_a_sidecar_is_asked_then_gives_partitions_with_whose_t
     assert found.high_watermark == 257
 
 
-async def test_segments_when_read_through_a_sidecar_then_are_those_of_the_folder(
-    root: Path, token_file: str
-) -> None:
+async def test_segments_through_a_sidecar_are_the_folders(root: Path, token_file: str) -> None:
     """Segments read through a sidecar equal those of the folder in report and bytes."""
     folder = root / "orders-3"
 
@@ -131,9 +123,7 @@ def read_in_another_process(sent: bytes) -> tuple[bytes, int]:
     return files.read(LOG, 5, 10), os.getpid()
 
 
-async def test_files_when_sent_to_another_process_then_read_there_and_carry_no_secret(
-    root: Path, token_file: str
-) -> None:
+async def test_sent_files_read_there_without_a_secret(root: Path, token_file: str) -> None:
     """Files sent to another process read there with its own connection and carry no token."""
     async with serving_folders(root) as broker:
         files = await files_at(broker, token_file)
@@ -174,9 +164,7 @@ async def test_connection_when_a_thread_reads_on_then_is_kept_and_after_a_fork_i
 async def test_connection_when_it_was_closed_meanwhile_then_the_next_read_makes_another(
     root: Path, token_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A read over a connection that the sidecar closed when idle opens another one without a pause.
-    """
+    """A read over a closed idle connection opens another one without a pause."""
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     async with serving_folders(root, of_http={"idle_timeout_ms": 20}) as broker:
@@ -194,13 +182,8 @@ async def test_connection_when_it_was_closed_meanwhile_then_the_next_read_makes_
         assert pauses == []
 
 
-async def test_read_when_the_file_ends_or_is_gone_then_gives_fewer_bytes_or_none(
-    root: Path, token_file: str
-) -> None:
-    """
-    A read at the end of a file returns fewer bytes and a read of a deleted file none, as for a
-    folder.
-    """
+async def test_read_when_the_file_ends_gives_fewer_bytes(root: Path, token_file: str) -> None:
+    """A read at a file's end returns fewer bytes, of a deleted file none."""
     path = root / "orders-3" / LOG
     content = path.read_bytes()
     async with serving_folders(root) as broker:
@@ -222,37 +205,8 @@ async def test_read_when_the_file_ends_or_is_gone_then_gives_fewer_bytes_or_none
             await asyncio.to_thread(files.facts)
 
 
-async def test_segment_when_its_file_vanishes_while_it_is_read_then_is_a_finding(
-    root: Path, token_file: str
-) -> None:
-    """A file that vanishes during a read is a finding, and its segment is not copied."""
-    gone = root / "orders-3" / LOG
-
-    class Vanishing(SidecarFiles):
-        def read(self, name: str, start: int, size: int) -> bytes:
-            gone.unlink(missing_ok=True)
-            return SidecarFiles.read(self, name, start, size)
-
-    async with serving_folders(root) as broker:
-        files = await files_at(broker, token_file)
-        vanishing = Vanishing(files.endpoint, files.folder, files.partition)
-
-        def inspected() -> SegmentReport:
-            return inspect_segment(vanishing, list_segments(vanishing.facts())[1])
-
-        report = await asyncio.to_thread(inspected)
-    assert [(found.part, found.kind) for found in report.blockers] == [
-        (SegmentPart.LOG, SegmentFindingKind.CHANGED)
-    ]
-
-
-async def test_read_when_the_file_is_not_sealed_then_waiting_may_help(
-    root: Path, token_file: str
-) -> None:
-    """
-    A read of the active, an unstable or an undecidable segment may be retried, each with its
-    reason.
-    """
+async def test_unsealed_read_may_be_retried(root: Path, token_file: str) -> None:
+    """A read of an active, unstable or undecidable segment may be retried."""
     teller = StableOffsets(130)
     async with serving_folders(root, teller=teller, stable_age_ms_max=1) as broker:
         files = await files_at(broker, token_file)
@@ -266,42 +220,13 @@ async def test_read_when_the_file_is_not_sealed_then_waiting_may_help(
         assert await asyncio.to_thread(files.last_stable_offset) is None
 
 
-async def test_survey_when_several_sidecars_have_a_partition_then_takes_the_leader_s(
-    root: Path, tmp_path: Path, token_file: str
-) -> None:
-    """
-    Of several sidecars' replicas the survey takes the leader's, and names a sidecar that is away.
-    """
-    other = write_broker(tmp_path / "other", NODE + 1)
-    contents = example_partition().contents
-    del contents[f"{ACTIVE}.log"]
-    write_partition(other, contents)
-
-    def surveyed(leader: int, *addresses: str) -> tuple[str, list[str]]:
-        source = open_source(SidecarSourceSettings(addresses, token_file=token_file))
-        facts = ClusterPartition(False, 0, 257, 257, None, leader)
-        taken, unusable = survey(source, {PARTITION: facts}, lambda _: True)
-        assert [one.source.partition for one in taken] == [PARTITION]
-        files = taken[0].files
-        assert isinstance(files, SidecarFiles)
-        return files.endpoint.address, [one.place for one in unusable]
-
-    async with serving_folders(root) as first, serving_folders(other) as second:
-        urls = (first.url, second.url)
-        for leader, expected in ((NODE, first.url), (NODE + 1, second.url), (99, first.url)):
-            assert await asyncio.to_thread(surveyed, leader, *urls) == (expected, [])
-
-
 @pytest.mark.parametrize(
     ("told", "noted", "expected"), [(130, 257, 130), (251, 200, 200), (251, None, 251)]
 )
 async def test_survey_when_no_cluster_is_asked_then_the_sidecar_s_word_counts(
     root: Path, token_file: str, told: int, noted: int | None, expected: int
 ) -> None:
-    """
-    A survey without a cluster uses the sidecar's facts and counts nothing above the broker's high
-    watermark.
-    """
+    """Without a cluster the sidecar's facts count, up to the broker's high watermark."""
     checkpoint = root / "replication-offset-checkpoint"
     checkpoint.write_text("0\n0\n" if noted is None else f"0\n1\norders 3 {noted}\n")
     async with serving_folders(root, teller=StableOffsets(told)) as broker:
@@ -312,9 +237,7 @@ async def test_survey_when_no_cluster_is_asked_then_the_sidecar_s_word_counts(
     assert [segment.listed.base_offset for segment in one.source.segments] == [0, 120, 251]
 
 
-async def test_survey_when_nobody_tells_the_sidecar_then_its_partition_is_of_no_use(
-    root: Path, token_file: str
-) -> None:
+async def test_survey_when_unanswered_names_the_partition(root: Path, token_file: str) -> None:
     """A partition that its sidecar cannot assess is unusable, with the sidecar's reason."""
     teller = StableOffsets(LogNotPermitted("lacks the right to DESCRIBE"))
     async with serving_folders(root, teller=teller) as broker:
@@ -332,13 +255,8 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return pauses
 
 
-async def test_source_when_a_sidecar_is_away_then_is_named_and_the_others_are_asked(
-    root: Path, token_file: str, no_pauses: list[float]
-) -> None:
-    """
-    The source names a sidecar that is away and asks the others; when all are away there is no
-    source.
-    """
+async def test_away_sidecar_is_named(root: Path, token_file: str, no_pauses: list[float]) -> None:
+    """The source names a silent sidecar and asks the others; with all silent it fails."""
     nobody = "http://127.0.0.1:1"
     async with serving_folders(root) as broker:
         for addresses, count in (((nobody, broker.url), 1), ((nobody,), 0)):

@@ -61,10 +61,7 @@ EXPLAINING = {
 
 @pytest.mark.timeout(400)  # two sessions of Spark's, on a busy machine
 def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -> None:
-    """
-    The quick benchmark prints each figure once with its bound, stores sizes and machine, and leaves
-    no folder.
-    """
+    """The quick benchmark prints each figure once with its bound and leaves no folder."""
     output = tmp_path / "run.json"
     command = [sys.executable, "-m", "bench", "spark", "--quick", "--processes", "2"]
     done = subprocess.run(
@@ -96,13 +93,8 @@ def store() -> Iterator[ObjectStore]:
 
 
 @pytest.mark.parametrize("size_bytes", [10, KEPT_BYTES, KEPT_BYTES + 1, 3_000_000])
-def test_object_when_it_was_put_then_length_and_checksum_are_told_and_it_stays(
-    store: ObjectStore, size_bytes: int
-) -> None:
-    """
-    A stored object has its length and checksum, and a second put finds equal content and refuses
-    other content, whether the store keeps contents or not.
-    """
+def test_object_when_put_then_tells_its_sum_and_stays(store: ObjectStore, size_bytes: int) -> None:
+    """A second put finds equal content and refuses other content, in both stores."""
     key, content = f"a/{size_bytes}", BytesContent(bytes(size_bytes))
     store.put(key, content)
     facts = store.head(key)
@@ -112,9 +104,7 @@ def test_object_when_it_was_put_then_length_and_checksum_are_told_and_it_stays(
     assert isinstance(store.put(key, BytesContent(b"other")), ObjectConflict)
 
 
-def test_small_object_when_it_is_there_then_is_read_listed_and_taken_away(
-    store: ObjectStore,
-) -> None:
+def test_small_object_when_there_is_read_listed_and_deleted(store: ObjectStore) -> None:
     """A small object can be written, read, listed and deleted."""
     store.put("job&s/1.json", BytesContent(b"0123456789"))
     store.put("job&s/2.json", BytesContent(b"x"))
@@ -128,17 +118,13 @@ def test_small_object_when_it_is_there_then_is_read_listed_and_taken_away(
 
 
 def test_traits_when_the_store_is_probed_then_the_first_writer_wins(store: ObjectStore) -> None:
-    """
-    The probed store returns checksums and refuses a second put, by which a job claims its topics.
-    """
+    """The probed store returns checksums and refuses a second put."""
     traits = store.probe("probed/")
     assert traits.refuses_second_put
     assert traits.tells_sums
 
 
-def test_log_folder_when_it_is_made_then_its_segments_are_sound_and_nothing_has_to_be_made_anew(
-    tmp_path: Path,
-) -> None:
+def test_log_folder_of_the_benchmark_has_sound_segments(tmp_path: Path) -> None:
     """The benchmark's log folder has sound segments, so that it measures copies and not repairs."""
     folder = write_log_folder(tmp_path / "log", partitions=2, segments=3, segment_bytes=100_000)
     segments = segments_of(folder)
@@ -154,9 +140,7 @@ def test_log_folder_when_it_is_made_then_its_segments_are_sound_and_nothing_has_
         assert not report.blockers
 
 
-def test_overhead_when_it_is_above_its_bound_then_a_profile_follows(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missed_bound_has_a_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A figure above its bound is followed by a profile."""
     sizes = spark_copy.QUICK
     monkeypatch.setattr(spark_copy, "OVERHEAD_S_MAX", -1e9)

@@ -47,13 +47,8 @@ def run_program(*arguments: str, **environment: str) -> subprocess.CompletedProc
     )
 
 
-def test_session_when_it_is_ours_then_has_the_settings_that_were_measured(
-    spark_session: SparkSession,
-) -> None:
-    """
-    Our own session has the measured settings: Unix sockets, no speculation, no web page, and
-    repeated tasks.
-    """
+def test_session_of_ours_has_the_measured_settings(spark_session: SparkSession) -> None:
+    """Our own session has Unix sockets, no speculation, no web page, and repeats tasks."""
     conf = spark_session.sparkContext.getConf()
     names = (
         "spark.master",
@@ -71,22 +66,15 @@ def test_session_when_it_is_ours_then_has_the_settings_that_were_measured(
     ]
 
 
-def test_session_when_it_was_made_then_environment_and_interrupts_are_as_before(
-    spark_session: SparkSession,
-) -> None:
+def test_session_when_made_then_leaves_the_environment(spark_session: SparkSession) -> None:
     """A new session leaves the environment and the interrupt handler as before."""
     assert spark_session.sparkContext.pythonExec == sys.executable
     assert "PYSPARK_PYTHON" not in os.environ
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_session_when_one_is_open_that_nobody_gave_then_no_other_is_made(
-    spark_session: SparkSession,
-) -> None:
-    """
-    An open session that the caller did not pass in makes the engine refuse, as a process has only
-    one session.
-    """
+def test_session_when_another_is_open_then_is_refused(spark_session: SparkSession) -> None:
+    """An open session that was not passed in makes the engine refuse."""
     assert spark_session.version
     with pytest.raises(EngineUnfit, match="is open in this process already"):
         open_session(ExecutionSettings("local[1]"))
@@ -112,13 +100,8 @@ def path_without_java(tmp_path: Path) -> str:
     return str(folder)
 
 
-def test_engine_when_the_machine_has_no_java_then_runs_on_the_one_of_pip_and_says_nothing(
-    path_without_java: str, tmp_path: Path
-) -> None:
-    """
-    Without an installed Java the engine runs on pip's, prints nothing, and leaves no process when
-    closed.
-    """
+def test_engine_without_java_runs_on_pips(path_without_java: str, tmp_path: Path) -> None:
+    """Without Java the engine runs on pip's, prints nothing and leaves no process."""
     cache = tmp_path / "cache"
     ended = run_program("local[2]", PATH=path_without_java, XDG_CACHE_HOME=str(cache))
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -147,9 +130,7 @@ def test_engine_when_it_is_opened_again_then_has_a_session_of_its_own() -> None:
         pytest.param("local[x]", "Could not parse Master URL: 'local[x]'", id="slots"),
     ],
 )
-def test_engine_when_spark_does_not_start_then_one_line_says_why(
-    tmp_path: Path, master: str, said: str
-) -> None:
+def test_spark_that_does_not_start_has_one_line(tmp_path: Path, master: str, said: str) -> None:
     """When Spark does not start, the error is one line, and Java's output is kept on request."""
     ended = run_program(f"--log={tmp_path / 'log'}", master)
     assert (ended.returncode, ended.stdout) == (3, "")
@@ -167,10 +148,7 @@ def test_log_of_spark_when_it_cannot_be_written_then_one_line_says_so(tmp_path: 
 
 
 def test_connect_when_nobody_listens_then_one_line_says_so_at_once() -> None:
-    """
-    A connect address without a listener fails at once in one line, while Spark's client would retry
-    for minutes.
-    """
+    """A connect address without a listener fails at once, in one line."""
     (port,) = free_ports(1)
     with pytest.raises(EngineUnfit, match=f"no Spark Connect server at 127.0.0.1:{port}: "):
         open_engine(ExecutionSettings(f"sc://127.0.0.1:{port}"))
@@ -178,9 +156,7 @@ def test_connect_when_nobody_listens_then_one_line_says_so_at_once() -> None:
 
 @pytest.mark.parametrize("is_submitted", [False, True], ids=["ours", "submitted"])
 def test_master_when_nobody_listens_then_one_line_says_so_at_once(is_submitted: bool) -> None:
-    """
-    A master without a listener fails at once in one line, while Spark would retry for a minute.
-    """
+    """A master without a listener fails at once, in one line."""
     one, two = free_ports(2)
     master = f"spark://127.0.0.1:{one},127.0.0.1:{two}"
     ended = submitted(master) if is_submitted else run_program(master)
@@ -196,9 +172,7 @@ def test_master_when_nobody_listens_then_one_line_says_so_at_once(is_submitted: 
 
 
 def test_session_when_spark_submit_started_us_and_it_cannot_be_then_one_line_says_why() -> None:
-    """
-    When a session cannot start under spark-submit, Java's message becomes one line of our error.
-    """
+    """When a session cannot start under spark-submit, Java's message becomes one line."""
     ended = submitted("local[1]", "--conf=spark.driver.bindAddress=192.0.2.1")
     assert ended.returncode == 3
     (line,) = [one for one in ended.stdout.splitlines() if one.startswith("rlmm: ")]
@@ -217,24 +191,25 @@ def submitted(master: str, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_connect_when_its_packages_are_missing_then_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("module", "master", "text"),
+    [
+        (
+            "pyspark.sql.connect.session",
+            "sc://127.0.0.1",
+            r"needs pip install 'pyspark\[connect",
+        ),
+        ("pyspark", "local[1]", r"pip install 'rlmm\[spark\]'"),
+    ],
+    ids=["connect", "spark"],
+)
+def test_engine_when_packages_are_missing_names_them(
+    monkeypatch: pytest.MonkeyPatch, module: str, master: str, text: str
 ) -> None:
-    """
-    Missing packages for Spark Connect are named in one line, as Spark itself does not install them.
-    """
-    monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
-    with pytest.raises(EngineUnfit, match=r"needs pip install 'pyspark\[connect\]'"):
-        open_engine(ExecutionSettings("sc://127.0.0.1"))
-
-
-def test_spark_when_it_is_not_installed_then_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A missing pyspark is named in one line, as it is an extra."""
-    monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(EngineUnfit, match=r"pip install 'rlmm\[spark\]'"):
-        open_engine(ExecutionSettings("local[1]"))
+    """Packages that are missing for Spark, or for Spark Connect, are named in one line."""
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(EngineUnfit, match=text):
+        open_engine(ExecutionSettings(master))
 
 
 @pytest.mark.parametrize(
@@ -245,9 +220,7 @@ def test_spark_when_it_is_not_installed_then_one_line_says_what_to_install(
         ("sc://[::1]:99", ("::1", 99)),
     ],
 )
-def test_connect_address_when_it_is_one_then_has_host_and_port(
-    address: str, place: tuple[str, int]
-) -> None:
+def test_connect_address_has_host_and_port(address: str, place: tuple[str, int]) -> None:
     """A connect address gives host and port as Spark reads it, with Spark's default port."""
     assert connect_address(address) == place
 
@@ -256,13 +229,8 @@ def test_connect_address_when_it_is_one_then_has_host_and_port(
     "address",
     ["sc://", "sc://h:99999", "sc://h:x", "sc://[h", "sc://h/;token=secret", "sc://u:secret@h"],
 )
-def test_connect_address_when_it_is_none_or_has_a_secret_in_it_then_is_refused_without_repeating_it(
-    address: str,
-) -> None:
-    """
-    An address that is invalid or has a token in it is refused without being repeated, since
-    settings are stored.
-    """
+def test_connect_address_when_wrong_is_refused_without_its_secret(address: str) -> None:
+    """An invalid address, or one with a token, is refused without being repeated."""
     with pytest.raises(ConfigError) as raised:
         connect_address(address)
     assert "secret" not in str(raised.value)
@@ -287,13 +255,8 @@ def job_of_spark(place: TierPlace) -> subprocess.Popen[str]:
     return process
 
 
-def test_job_when_its_whole_group_is_told_to_end_then_finishes_what_it_began(
-    tmp_path: Path,
-) -> None:
-    """
-    A signal to the whole process group lets the job finish its running copies, and Spark ends with
-    its driver.
-    """
+def test_job_when_its_group_is_signalled_then_finishes_its_copies(tmp_path: Path) -> None:
+    """A signal to the process group lets running copies finish, and Spark ends too."""
     place = TierPlace(tmp_path)
     with job_of_spark(place) as process:
         os.killpg(process.pid, signal.SIGTERM)
@@ -306,13 +269,8 @@ def test_job_when_its_whole_group_is_told_to_end_then_finishes_what_it_began(
     place.check()
 
 
-def test_job_when_the_java_of_spark_is_killed_then_reports_and_the_next_one_ends_clean(
-    tmp_path: Path,
-) -> None:
-    """
-    When Spark's Java process is killed, the job reports its copies as open, and the next job ends
-    clean.
-    """
+def test_job_when_the_java_of_spark_is_killed_then_reports(tmp_path: Path) -> None:
+    """When Spark's Java is killed, open copies are reported and the next job is clean."""
     place = TierPlace(tmp_path)
     with job_of_spark(place) as process:
         (task,) = Path(f"/proc/{process.pid}/task/{process.pid}").glob("children")

@@ -176,13 +176,8 @@ def packed(folder: Path) -> Path:
     return archive
 
 
-def test_units_when_sent_to_two_workers_then_are_run_by_both_though_one_is_killed(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    """
-    Both workers run units from the packaged archive, and a unit whose executor was killed runs
-    again.
-    """
+def test_units_when_a_worker_is_killed_then_run_by_both(cluster: Cluster, tmp_path: Path) -> None:
+    """Both workers run units from the archive; a killed executor's unit runs again."""
     ended = cluster.submit(f"--meet={tmp_path}")
     assert ended.returncode == 0, ended.stderr[-3_000:]
     answer = json.loads(ended.stdout)
@@ -195,13 +190,8 @@ def test_units_when_sent_to_two_workers_then_are_run_by_both_though_one_is_kille
     assert (tmp_path / "killed").exists()
 
 
-def test_copies_when_the_environment_is_sent_then_are_made_though_an_executor_is_killed(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    """
-    `rlmm tier run` with the packed environment, as documented, copies every segment once although
-    an executor is killed.
-    """
+def test_copies_when_an_executor_is_killed_then_are_made(cluster: Cluster, tmp_path: Path) -> None:
+    """With the packed environment every segment is copied once although an executor dies."""
     more = [TopicIdPartition(ORDERS.topic_id, ORDERS.topic, number) for number in range(10, 16)]
     place = TierPlace(tmp_path, partitions=[ORDERS, PAYMENTS, *more])
     python = environment_of_ours(tmp_path / "env")

@@ -90,13 +90,8 @@ def joined(found: Iterator[bytes | memoryview | Unreadable] | Unreadable) -> byt
 
 
 @BOTH
-def test_segment_when_a_program_copies_it_then_is_what_a_job_would_have_written(
-    store: LocalStore, options: CopyOptions
-) -> None:
-    """
-    A program and a job write the same bytes except for the writer's name, and each reads the
-    other's segments.
-    """
+def test_copy_by_a_program_equals_a_jobs(store: LocalStore, options: CopyOptions) -> None:
+    """A program and a job write the same bytes but for the writer's name."""
     storage = TierStorage(store, PREFIX, options=options, writer="job-20231114")
     copied = storage.copy(SEGMENT, PARTS)
     assert isinstance(copied, CopiedSegment)
@@ -112,9 +107,7 @@ def test_segment_when_a_program_copies_it_then_is_what_a_job_would_have_written(
 
 
 @BOTH
-def test_f124_any_range_when_fetched_has_both_ends_in_it_and_no_byte_beyond(
-    store: LocalStore, options: CopyOptions
-) -> None:
+def test_f124_any_range_has_both_ends_in_it(store: LocalStore, options: CopyOptions) -> None:
     """A range has both ends inclusive and is cut to the log."""
     storage = TierStorage(store, PREFIX, options=options)
     storage.copy(SEGMENT, PARTS)
@@ -129,13 +122,8 @@ def test_f124_any_range_when_fetched_has_both_ends_in_it_and_no_byte_beyond(
 
 
 @pytest.mark.parametrize(("first", "last"), [(5, 4), (-1, 4), (len(LOG), None)])
-def test_f124_range_that_nobody_can_mean_when_fetched_is_refused(
-    store: LocalStore, first: int, last: int | None
-) -> None:
-    """
-    A range with an end before its start, or a start behind the log, is refused as a caller's
-    mistake.
-    """
+def test_f124_impossible_range_is_refused(store: LocalStore, first: int, last: int | None) -> None:
+    """An end before its start, or a start behind the log, is a caller's mistake."""
     storage = TierStorage(store, PREFIX)
     if last is not None:
         # That is so whatever is there.
@@ -164,9 +152,7 @@ def test_f124_segment_that_is_not_there_when_read_is_absent_by_name(store: Local
 
 
 def test_index_that_a_segment_does_not_have_when_fetched_is_none(store: LocalStore) -> None:
-    """
-    A segment without aborted transactions has no transaction index, which is not a missing object.
-    """
+    """A segment without aborted transactions has no transaction index, which is not missing."""
     task = copy_task(EXAMPLE, FIRST)
     run(task, store)
     storage = TierStorage(store, PREFIX)
@@ -186,9 +172,7 @@ def test_empty_index_when_fetched_is_empty(store: LocalStore) -> None:
     assert storage.fetch_index(SEGMENT, SegmentPart.OFFSET_INDEX) == b""
 
 
-def test_f124_object_that_goes_away_while_it_is_read_is_told_once_at_the_end(
-    store: LocalStore,
-) -> None:
+def test_f124_object_when_it_goes_away_is_reported_at_the_end(store: LocalStore) -> None:
     """A fetch returns the bytes it has read and ends with the reason when the object disappears."""
     size_bytes = 3 * FETCH_BYTES
     segment = replace(SEGMENT, size_bytes=size_bytes)
@@ -205,13 +189,8 @@ def test_f124_object_that_goes_away_while_it_is_read_is_told_once_at_the_end(
 
 
 @BOTH
-def test_damaged_log_when_fetched_ends_with_the_reason(
-    store: LocalStore, folder: Path, options: CopyOptions
-) -> None:
-    """
-    A fetch of a damaged log returns the bytes before the damage, then one finding, and nothing
-    behind it.
-    """
+def test_damaged_log_ends_in_reason(store: LocalStore, folder: Path, options: CopyOptions) -> None:
+    """A damaged log gives the bytes before the damage, then one finding."""
     storage = TierStorage(store, PREFIX, options=options)
     storage.copy(SEGMENT, PARTS)
     path = folder / object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.LOG]
@@ -232,9 +211,7 @@ def test_damaged_log_when_fetched_ends_with_the_reason(
 
 
 @BOTH
-def test_encrypted_segment_when_read_with_its_key_ring_is_what_it_was(
-    store: LocalStore, options: CopyOptions
-) -> None:
+def test_encrypted_segment_reads_with_its_ring(store: LocalStore, options: CopyOptions) -> None:
     """An encrypted segment's ranges and indexes read as the source with the key ring."""
     TierStorage(store, PREFIX, options=options).copy(SEGMENT, PARTS)
     seal_segment(store, SEGMENT, PREFIX)
@@ -251,10 +228,7 @@ def test_encrypted_segment_when_read_with_its_key_ring_is_what_it_was(
 
 
 def test_encrypted_and_unreadable_manifests_when_read_are_named(store: LocalStore) -> None:
-    """
-    Encrypted manifests, which only brokers can read, and unreadable ones are two different
-    findings.
-    """
+    """Encrypted manifests and unreadable ones are two different findings."""
     storage = TierStorage(store, PREFIX)
     key = object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.MANIFEST]
     encrypted = recorded("plain").replace(
@@ -275,13 +249,8 @@ def test_encrypted_and_unreadable_manifests_when_read_are_named(store: LocalStor
         storage.delete(SEGMENT)
 
 
-def test_f118_segment_when_it_is_deleted_twice_then_that_is_fine_both_times(
-    store: LocalStore,
-) -> None:
-    """
-    A deletion of a segment removes all objects and the cached manifest, and a second deletion
-    succeeds as well.
-    """
+def test_f118_segment_when_deleted_twice_then_both_are_fine(store: LocalStore) -> None:
+    """A deletion removes all objects and the cached manifest; a second one succeeds."""
     storage = TierStorage(store, PREFIX)
     storage.copy(SEGMENT, PARTS)
     joined(storage.fetch(SEGMENT))
@@ -291,9 +260,7 @@ def test_f118_segment_when_it_is_deleted_twice_then_that_is_fine_both_times(
     assert storage.delete(SEGMENT).is_done
 
 
-def test_files_of_a_broker_when_copied_by_a_program_are_streamed(
-    tmp_path: Path, store: LocalStore
-) -> None:
+def test_files_copied_by_a_program_are_streamed(tmp_path: Path, store: LocalStore) -> None:
     """The storage streams a broker's files, and a missing one is an error that leaves no object."""
     paths: dict[SegmentPart, Path | bytes] = {}
     for part, content in PARTS.items():
@@ -326,17 +293,13 @@ def test_files_of_a_broker_when_copied_by_a_program_are_streamed(
 def test_segment_that_no_reader_could_use_when_copied_is_refused(
     store: LocalStore, segment: SegmentMetadata, parts: dict[SegmentPart, Path | bytes]
 ) -> None:
-    """
-    A copy that contradicts its metadata is refused as a caller's mistake, and nothing is written.
-    """
+    """A copy that contradicts its metadata is refused, and nothing is written."""
     with pytest.raises(InvalidArgument):
         TierStorage(store, PREFIX).copy(segment, parts)
     assert not list(store.list())
 
 
-def test_segment_whose_metadata_names_another_prefix_when_read_and_deleted_lies_there(
-    store: LocalStore,
-) -> None:
+def test_segment_when_its_metadata_names_another_prefix_is_there(store: LocalStore) -> None:
     """A segment whose metadata names another prefix is read and deleted there."""
     TierStorage(store, "old/").copy(SEGMENT, PARTS)
     storage = TierStorage(store, "new/")

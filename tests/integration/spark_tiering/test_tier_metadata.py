@@ -60,10 +60,7 @@ async def copied(access: Any, label: str, start: int, last: int, epoch: int = 0)
 
 
 async def test_access_when_opened_then_says_whose_metadata_it_is(access: Any) -> None:
-    """
-    An access names cluster, topic and number of partitions of its metadata, to which a plan is
-    bound.
-    """
+    """An access names cluster, topic and partitions, to which a plan is bound."""
     image = await access.image([tp()], {}, WAIT_S)
     metadata = access.metadata
     assert metadata.cluster_id
@@ -76,10 +73,7 @@ async def test_access_when_opened_then_says_whose_metadata_it_is(access: Any) ->
 
 
 async def test_image_when_nothing_was_stored_then_every_partition_is_empty(access: Any) -> None:
-    """
-    An image without events has every partition, empty, with the position of each metadata
-    partition.
-    """
+    """An image without events has every partition, empty, with its position."""
     image = await access.image(PARTITIONS, {tp(): [0, 1]}, WAIT_S)
     assert {one.partition for one in image.partitions} == set(PARTITIONS)
     assert set(image.partitions) == {PartitionImage(one) for one in PARTITIONS}
@@ -90,10 +84,7 @@ async def test_image_when_nothing_was_stored_then_every_partition_is_empty(acces
 
 
 async def test_events_when_published_then_the_next_image_has_their_effect(access: Any) -> None:
-    """
-    The next image shows the effect of each published event, and a watermark outlives its segment
-    for requested epochs.
-    """
+    """An image shows each published event; a watermark outlives its segment."""
     partition = tp()
     place = place_of(partition)
     first = started("one", 0, 99, {3: 0, 5: 50})
@@ -155,13 +146,8 @@ async def test_image_when_there_are_many_segments_then_all_of_them(access: Any) 
     assert [one.start_offset for one in image.segments] == [at * 10 for at in range(1_050)]
 
 
-async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refused(
-    access: Any,
-) -> None:
-    """
-    An image of a partition that keeps changing is refused, and any other image reflects one moment
-    exactly.
-    """
+async def test_f113_image_when_copies_go_on_then_of_one_moment_or_refused(access: Any) -> None:
+    """An image of a changing partition is refused; any other is of one moment exactly."""
     partition, places = tp(), 20
 
     async def write(first: int) -> None:
@@ -185,13 +171,8 @@ async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refu
     assert is_over
 
 
-async def test_f116_deletion_when_it_moves_on_then_every_step_is_heard_and_seen(
-    access: Any,
-) -> None:
-    """
-    Each step of a partition deletion in Kafka's order is confirmed and visible, and a step out of
-    order or after the end is refused without effect.
-    """
+async def test_f116_deletion_when_it_moves_on_then_every_step_is_seen(access: Any) -> None:
+    """Each deletion step in order is confirmed and visible; others have no effect."""
     await access.publish(started("one"), WAIT_S)
     with pytest.raises(EventRejected):
         await access.put_partition_delete(partition_delete(FINISHED), WAIT_S)
@@ -207,12 +188,8 @@ async def test_f116_deletion_when_it_moves_on_then_every_step_is_heard_and_seen(
 """On several metadata partitions, and several on one."""
 
 
-async def test_events_when_published_together_then_take_effect_in_the_order_of_each_partition(
-    access: Any,
-) -> None:
-    """
-    Events published together have their verdicts in order and rising offsets in each partition.
-    """
+async def test_events_when_published_together_then_keep_their_order(access: Any) -> None:
+    """Events published together have verdicts in order and rising offsets."""
     ids = [
         segment_id(1_000 * number + at, partition)
         for at in range(EACH)
@@ -238,12 +215,8 @@ async def test_events_when_published_together_then_take_effect_in_the_order_of_e
     assert states == {SegmentState.COPY_SEGMENT_FINISHED}
 
 
-async def test_event_when_it_is_rejected_among_others_then_those_behind_it_take_effect(
-    access: Any,
-) -> None:
-    """
-    A rejected event among others has its reason in its place, and the events behind it take effect.
-    """
+async def test_event_when_rejected_among_others_then_the_rest_takes_effect(access: Any) -> None:
+    """A rejected event has its reason in place, and the events behind it take effect."""
     first, second, third = (segment_id(number, FIVE[0]) for number in (1, 2, 3))
     events = [started(first, 0, 9), finished(second), started(third, 20, 29)]
     told = await access.publish_all(events, WAIT_S)

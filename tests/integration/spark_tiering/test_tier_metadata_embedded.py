@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,7 +14,6 @@ from rlmm.errors import (
     FolderInUse,
     LogUnavailable,
     Stopped,
-    TopicAbsent,
 )
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.memory.memory_log import MemoryLog
@@ -30,7 +30,6 @@ from tests.support.tier.metadata_accesses import COUNT, WAIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from rlmm.kafka_client.settings import KafkaSettings
 
@@ -115,12 +114,8 @@ def test_folder_when_it_is_none_then_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("outcome", [AppendOutcome.UNCERTAIN_STORED, AppendOutcome.UNCERTAIN_LOST])
-def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
-    outcome: AppendOutcome, clusters: Clusters
-) -> None:
-    """
-    After an unclear append the access searches the log and stores the event only if it is absent.
-    """
+def test_f126_unclear_event_is_stored_once(outcome: AppendOutcome, clusters: Clusters) -> None:
+    """After an unclear append the event is stored only if the log lacks it."""
     metadata = open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY))
     (topic,) = clusters.topics
     place = metadata_partition_for(tp().topic_id, tp().partition, COUNT)
@@ -135,9 +130,7 @@ def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_on
     metadata.close()
 
 
-def test_image_when_others_stored_something_just_before_then_it_is_in_it(
-    clusters: Clusters,
-) -> None:
+def test_image_when_others_stored_just_before_then_has_it(clusters: Clusters) -> None:
     """An image contains the events that brokers stored on the topic just before."""
     metadata = open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY))
     (topic,) = clusters.topics
@@ -182,37 +175,18 @@ def test_cluster_when_its_client_needs_properties_then_they_are_kept(tmp_path: P
     assert "its-own-secret" not in repr((access, settings))
 
 
-@pytest.mark.parametrize("servers", ["nobody", "host:port", ":1", ","])
-def test_cluster_when_its_address_is_none_then_said(servers: str) -> None:
-    """An invalid address is refused before any connection."""
-    with pytest.raises(ConfigError):
-        open_metadata_access(EmbeddedAccess(bootstrap_servers=servers))
-
-
-def test_cluster_when_its_properties_cannot_be_used_then_said(tmp_path: Path) -> None:
-    """An unusable properties file is refused in one line."""
-    with pytest.raises(ConfigError, match=r"none\.properties"):
-        open_metadata_access(
-            EmbeddedAccess(bootstrap_servers=NOBODY, command_config=tmp_path / "none.properties")
-        )
-
-
-def test_cluster_when_nobody_answers_then_said_in_time() -> None:
-    """A cluster that does not answer is reported within the time limit."""
-    with pytest.raises(LogUnavailable):
-        open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY, timeout_ms=300))
-
-
-def test_cluster_when_it_has_no_such_topic_then_said(
-    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("access", "error", "text"),
+    [
+        *(({"bootstrap_servers": name}, ConfigError, None) for name in ("a", "a:port", ":1", ",")),
+        ({"command_config": Path("none.properties")}, ConfigError, r"none\.properties"),
+        ({"timeout_ms": 300}, LogUnavailable, None),
+    ],
+    ids=["no-port", "port", "no-host", "comma", "properties", "silent"],
+)
+def test_cluster_when_it_cannot_be_reached_then_refused_in_time(
+    access: dict[str, Any], error: type[Exception], text: str | None
 ) -> None:
-    """A missing metadata topic is reported and not created."""
-
-    async def without(settings: KafkaSettings) -> MemoryLog:
-        log = await clusters.open(settings)
-        clusters.topics[-1].delete()
-        return log
-
-    monkeypatch.setattr(KafkaLog, "open", without)
-    with pytest.raises((TopicAbsent, LogUnavailable)):
-        open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY, timeout_ms=300))
+    """A wrong address or file is refused before any connection, a silent cluster in time."""
+    with pytest.raises(error, match=text):
+        open_metadata_access(EmbeddedAccess(**{"bootstrap_servers": NOBODY, **access}))

@@ -33,10 +33,7 @@ SEGMENTS = 3
 async def test_events_when_published_on_a_real_topic_then_kafkas_own_manager_has_them(
     kafka_broker: TieredKafka, stock_peer: Callable[[str], StockPeer], tmp_path: Path
 ) -> None:
-    """
-    A stock manager lists the finished, open and ended copies exactly as the image does, without
-    complaint by manager or broker, and the client uses given client properties.
-    """
+    """A stock manager lists the finished, open and ended copies exactly as the image does."""
     said_before = kafka_broker.node.log.position
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "published", 0)
     one, two, three = (segment_id(number, partition) for number in (1, 2, 3))
@@ -69,9 +66,7 @@ async def test_events_when_published_on_a_real_topic_then_kafkas_own_manager_has
     assert kafka_broker.node.log.errors(said_before) == []
 
 
-async def test_image_when_brokers_have_tiered_then_says_what_they_said(
-    kafka_broker: TieredKafka,
-) -> None:
+async def test_image_has_what_brokers_have_tiered(kafka_broker: TieredKafka) -> None:
     """An image contains the segments and watermark that a stock broker has copied."""
     topic = "tiered-for-an-image"
     await kafka_broker.create_topic(topic)
@@ -86,9 +81,7 @@ async def test_image_when_brokers_have_tiered_then_says_what_they_said(
     assert found.watermarks == ((0, found.segments[-1].last_offset),)
 
 
-async def test_topic_when_the_cluster_has_none_of_that_name_then_said_and_not_made(
-    kafka_broker: TieredKafka,
-) -> None:
+async def test_topic_when_absent_is_reported_and_not_made(kafka_broker: TieredKafka) -> None:
     """A missing metadata topic on a real cluster is reported and not created."""
     access = EmbeddedAccess(bootstrap_servers=kafka_broker.bootstrap, topic="nobody-made-this")
     for _ in range(2):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -24,22 +23,20 @@ from rlmm.errors import (
 )
 from rlmm.log.memory.partition import AppendOutcome
 from rlmm.metadata.assignment import Assignment
-from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.tier_metadata import sidecar
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.settings import SidecarAccess
-from tests.support.builders import finished, partition_delete, segment_id, started, tp
+from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.server.access_files import ADMIN, READER, Pki, write_tokens
+from tests.support.server.access_files import ADMIN, Pki, write_tokens
 from tests.support.server.frame_servers import listening
 from tests.support.tier.metadata_accesses import BROKER_ID, COUNT, WAIT_S, opened, serving
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from rlmm.engine.engine import Engine
-    from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
 
 EVERYTHING = Assignment.everything()
@@ -63,47 +60,8 @@ async def encrypted(
         yield SidecarAccess(f"127.0.0.1:{served.tcp[1]}", **said), said
 
 
-# ------------------------------------------------------------------------------- what moves
-
-
-async def test_f113_image_when_others_write_while_it_is_listed_then_of_one_moment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """An image never holds only half of a change that another client makes while it is listed."""
-    world = World(COUNT)
-    segment = on(world, 1)
-    partition = segment.id.partition
-    loop = asyncio.get_running_loop()
-    listed: list[TopicIdPartition] = []
-    ask = sidecar._Questions.segments
-
-    async def store() -> None:
-        world.store(finished(segment.id))
-
-    def segments(self: Any, asked: TopicIdPartition) -> Iterator[SegmentMetadata]:
-        found = list(ask(self, asked))
-        listed.append(asked)
-        if len(listed) == 1:
-            asyncio.run_coroutine_threadsafe(store(), loop).result(WAIT_S)
-            self._client.segment(segment.id, linearizable=True)
-        return iter(found)
-
-    monkeypatch.setattr(sidecar._Questions, "segments", segments)
-    world.store(segment)
-    async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
-        image = await access.image([partition], {}, WAIT_S)
-    (found,) = image.partitions
-    assert [one.state.name for one in found.segments] == ["COPY_SEGMENT_FINISHED"]
-    assert found.watermarks == ((0, 9),)
-    assert image.positions == {1: 2}
-    assert len(listed) == 2
-
-
 async def test_image_when_something_was_stored_just_before_then_it_is_in_it() -> None:
-    """
-    An image contains an event stored just before, whichever client stored it and although the
-    service was not notified.
-    """
+    """An image contains an event stored just before by any client."""
     world = World(COUNT)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
         for number in range(20):
@@ -115,30 +73,8 @@ async def test_image_when_something_was_stored_just_before_then_it_is_in_it() ->
             assert found == segment
 
 
-async def test_image_when_a_partition_is_being_deleted_then_says_how_far() -> None:
-    """An image shows how far a partition's deletion is, also when nothing else is left of it."""
-    world = World(COUNT)
-    marked, gone = world.partition_on(0), world.partition_on(1)
-    world.store(partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, marked))
-    for state in PartitionDeleteState:
-        world.store(partition_delete(state, gone))
-    async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
-        image = await access.image([marked, gone], {}, WAIT_S)
-    states = {one.partition: one.delete for one in image.partitions}
-    assert states == {
-        marked: PartitionDeleteState.DELETE_PARTITION_MARKED,
-        gone: PartitionDeleteState.DELETE_PARTITION_FINISHED,
-    }
-
-
-# ---------------------------------------------------------------------------- what is assigned
-
-
 async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_everybody() -> None:
-    """
-    An image leaves out partitions that are not assigned to the service, fails when none is
-    assigned, and the service stores no event there.
-    """
+    """An image leaves out unassigned partitions, and no event is stored there."""
     world = World(COUNT)
     first, second = on(world, 0), on(world, 1)
     neighbour = next(
@@ -161,10 +97,7 @@ async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_ever
 
 
 async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back() -> None:
-    """
-    A service accepts an unannounced caller as a broker, assigns it its partitions, and drops the
-    assignment when the caller leaves.
-    """
+    """A service assigns partitions to an unannounced broker, and drops them when it leaves."""
     world = World(COUNT)
     segment = on(world, 2)
     world.store(segment)
@@ -182,42 +115,26 @@ async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back
         await until(lambda: not engine.assignment.user, WAIT_S)
 
 
-# ------------------------------------------------------------------------------- who may ask
-
-
-async def test_sidecar_when_who_asks_may_only_read_then_images_and_no_events() -> None:
-    """A caller with the reader's role gets images and no events, which is enough for a plan."""
+@pytest.mark.parametrize(
+    ("service", "error"),
+    [({"role": "reader"}, NotPermitted), ({"options": {"is_observer": True}}, NotWritable)],
+    ids=["reader", "observer"],
+)
+async def test_sidecar_for_reading_only(service: dict[str, Any], error: type[Exception]) -> None:
+    """A reader's role, or a service that only observes, gives images and stores no event."""
     world = World(COUNT)
     segment = on(world, 0)
     async with (
-        serving(world, assignment=EVERYTHING, role="reader") as settings,
+        serving(world, assignment=EVERYTHING, **service) as settings,
         opened(settings) as access,
     ):
         await access.image([segment.id.partition], {}, WAIT_S)
-        with pytest.raises(NotPermitted):
+        with pytest.raises(error):
             await access.publish(segment, WAIT_S)
 
 
-async def test_sidecar_when_it_only_observes_then_images_and_no_events() -> None:
-    """A service that only observes gives images and refuses events before it stores anything."""
-    world = World(COUNT)
-    segment = on(world, 0)
-    async with (
-        serving(world, assignment=EVERYTHING, options={"is_observer": True}) as settings,
-        opened(settings) as access,
-    ):
-        await access.image([segment.id.partition], {}, WAIT_S)
-        with pytest.raises(NotWritable):
-            await access.publish(segment, WAIT_S)
-
-
-async def test_sidecar_when_reached_by_tls_with_a_token_then_trusts_and_is_trusted(
-    tmp_path: Path,
-) -> None:
-    """
-    A sidecar over TLS accepts the right authority and token, and wrong ones give an error without
-    the token.
-    """
+async def test_sidecar_by_tls_with_a_token_trusts_and_is_trusted(tmp_path: Path) -> None:
+    """A sidecar over TLS accepts the right authority and token; errors hide a wrong token."""
     world = World(COUNT)
     other, wrong = tmp_path / "other.pem", tmp_path / "wrong"
     trustme.CA().cert_pem.write_to_path(str(other))
@@ -237,11 +154,6 @@ async def test_sidecar_when_reached_by_tls_with_a_token_then_trusts_and_is_trust
             with pytest.raises(SidecarUnavailable, match="certificate"):
                 async with opened(distrusting):
                     pass
-            wrong.write_text(READER)
-            reader = SidecarAccess(settings.address, **said | {"token_file": str(wrong)})
-            async with opened(reader) as access:
-                with pytest.raises(NotPermitted):
-                    await access.publish(on(world, 1), WAIT_S)
 
 
 async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
@@ -252,16 +164,9 @@ async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
                 pass
 
 
-# ------------------------------------------------------------------------------- what fails
-
-
 @pytest.mark.parametrize("outcome", [AppendOutcome.UNCERTAIN_STORED, AppendOutcome.UNCERTAIN_LOST])
-async def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
-    outcome: AppendOutcome,
-) -> None:
-    """
-    After an unclear append the access searches the log and stores the event only if it is absent.
-    """
+async def test_f126_unclear_event_is_stored_once(outcome: AppendOutcome) -> None:
+    """After an unclear append the event is stored only if the log lacks it."""
     world = World(COUNT)
     segment = on(world, 1)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
@@ -275,10 +180,7 @@ async def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it
 
 
 async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_where_it_is() -> None:
-    """
-    An event whose verdict is lost has an unknown outcome that names its place in the log, because
-    it is stored and the caller has to check.
-    """
+    """An event whose verdict is lost is unknown, and its place in the log is named."""
     world = World(COUNT)
     segment = on(world, 1)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
@@ -292,9 +194,7 @@ async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_wher
 
 
 @pytest.mark.parametrize("kept", ["", "two tokens", "ä" * 20, "x" * 5_000])
-def test_token_when_the_file_holds_none_then_said_without_showing_it(
-    kept: str, tmp_path: Path
-) -> None:
+def test_token_when_the_file_holds_none_is_refused_unseen(kept: str, tmp_path: Path) -> None:
     """An empty token file is refused in one line without its content."""
     path = tmp_path / "token"
     path.write_text(kept)
@@ -307,9 +207,7 @@ def test_token_when_the_file_holds_none_then_said_without_showing_it(
 
 @pytest.mark.parametrize("said", ["ca_file", "certificate_file"])
 @pytest.mark.parametrize("kept", [None, b"no certificate"])
-def test_tls_when_a_file_cannot_be_used_then_said(
-    said: str, kept: bytes | None, tmp_path: Path
-) -> None:
+def test_unusable_tls_file_is_refused(said: str, kept: bytes | None, tmp_path: Path) -> None:
     """An unusable TLS file is refused in one line before any connection."""
     path = tmp_path / "file.pem"
     if kept is not None:
@@ -318,14 +216,6 @@ def test_tls_when_a_file_cannot_be_used_then_said(
         open_metadata_access(SidecarAccess("127.0.0.1:1", **{said: str(path)}))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="none"):
         open_metadata_access(SidecarAccess("127.0.0.1:1", token_file=str(tmp_path / "none")))
-
-
-def test_sidecar_when_nobody_is_there_then_said_in_time(tmp_path: Path) -> None:
-    """An absent sidecar is reported within the time limit, and no thread is left."""
-    before = set(threading.enumerate())
-    with pytest.raises(SidecarUnavailable):
-        open_metadata_access(SidecarAccess(str(tmp_path / "s"), timeout_ms=200))
-    assert set(threading.enumerate()) <= before
 
 
 async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() -> None:
@@ -342,13 +232,8 @@ async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() 
     ("is_connected", "raised", "match"),
     [(True, NotReady, "no broker answers"), (False, SidecarUnavailable, "silent")],
 )
-def test_sidecar_when_the_last_question_is_cut_off_then_told_what_was_heard_before(
-    is_connected: bool, raised: type[Exception], match: str
-) -> None:
-    """
-    When the last question is cut off, the error holds the last answer before it, unless the
-    connection has been lost since.
-    """
+def test_cut_question_tells_before(is_connected: bool, raised: type[Exception], match: str) -> None:
+    """When the last question is cut off, the error holds the last answer before it."""
     answers: list[Any] = [{"last_trouble": "no broker answers"}, SidecarUnavailable("silent")]
     client = Mock()
     client.status.side_effect = answers

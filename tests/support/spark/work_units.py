@@ -1,8 +1,4 @@
-"""
-Units of work that behave in every way, for engines: the functions that workers import.
-
-A unit names its own work. Files report the work of another process.
-"""
+"""Units of work for engines, which workers import; files report the work of another process."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """
-Every order in which the calls of several actors reach a store.
-
-An actor is a function that runs in a thread of its own and stops before each of its calls. The next
-call of an actor depends only on the answers that it has had, so two ways that lead to the
-same answers and the same store go on alike, and one of them is enough.
+Every order in which the calls of several actors reach a store. An actor is a thread that stops
+before each call. Ways that lead to the same answers and the same store go on alike, so one of them
+is enough.
 """
 
 from __future__ import annotations
@@ -102,10 +100,7 @@ class _Told(MemoryStore):
 
 
 def explore(make: Callable[[], Story], actors: int) -> int:
-    """
-    Run every order of the story's calls, judge each end state, and return the number of orders.
-    Raises the error of a judgement, with the order that led to it.
-    """
+    """Run every order of the story's calls, judge each end state, and return their number."""
     seen: set[object] = set()
     ahead: list[tuple[int, ...]] = [()]
     while ahead:

@@ -29,10 +29,7 @@ NOW_MS = 1_700_000_000_000
 
 
 class MemoryStore:
-    """
-    Keeps the contract of `ObjectStore`; calls come from one thread. *before* gets the name of each
-    call and its key, and may raise a store's errors.
-    """
+    """Keeps the contract of `ObjectStore`; *before* gets each call and key, and may raise."""
 
     def __init__(
         self,

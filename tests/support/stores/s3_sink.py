@@ -1,8 +1,4 @@
-"""
-A store that speaks S3 and keeps of each object only its length and checksum.
-
-For copies of any size of which only the sending side is looked at.
-"""
+"""A store that speaks S3 and keeps of each object only its length and checksum."""
 
 from __future__ import annotations
 

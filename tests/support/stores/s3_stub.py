@@ -1,9 +1,4 @@
-"""
-An S3 server in this process that fails on command.
-
-It is held to the same contract as the real ones. A `Trouble` befalls the next requests of one
-operation; the stub keeps each request.
-"""
+"""An S3 server in this process: a `Trouble` befalls the next requests of one operation."""
 
 from __future__ import annotations
 

@@ -117,6 +117,13 @@ class Bucket(Place):
         return self.opened(bucket="nobody-made-this")
 
 
+def settings_of(place: Place) -> LocalSettings | S3Settings:
+    if isinstance(place, Bucket):
+        return place.settings
+    assert isinstance(place, Folder)
+    return LocalSettings(place.path)
+
+
 def bucket_at(endpoint: str, name: str, **known: Any) -> Bucket:
     settings = S3Settings(
         name,

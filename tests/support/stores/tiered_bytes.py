@@ -1,6 +1,4 @@
-"""
-A tiered segment in memory, stored in each form that there is: plain, zstd, encrypted, both.
-"""
+"""A tiered segment in memory, in each stored form: plain, zstd, encrypted, both."""
 
 from __future__ import annotations
 

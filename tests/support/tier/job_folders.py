@@ -38,11 +38,11 @@ from tests.support.partitions.segments import MemoryFiles, example_partition
 from tests.support.tier.copy_tasks import FIRST, SECOND, assert_equals_source, copy_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.copy_job.report import JobReport
+    from spark_tiering.copy_job.report import CopyReceipt, JobReport
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan
     from spark_tiering.execution.protocol import ExecutionEngine
@@ -223,6 +223,10 @@ def segments_of(
 async def begin_log(folder: Path, partition_count: int = PLACES) -> None:
     log = await FilesLog.open(folder, partition_count=partition_count)
     await log.close()
+
+
+def fates(receipts: Iterable[CopyReceipt], partition: TopicIdPartition = ORDERS) -> list[str]:
+    return [one.fate.value for one in receipts if one.partition == partition]
 
 
 def states(segments: Sequence[SegmentMetadata]) -> list[str]:

@@ -30,6 +30,7 @@ from tests.support.tier.copy_plans import BROKER_ID, copied, cut, image, rules, 
 from tests.support.tier.simulated_jobs import OPEN, Killed, World
 
 if TYPE_CHECKING:
+    from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicOutcome, TopicStatus
     from collections.abc import Collection, Mapping
 
     from rlmm.metadata.ids import TopicIdPartition
@@ -47,6 +48,10 @@ def world(**changed: object) -> AdoptedWorld:
         source(cut(5, 100, 200, is_active=True), partition=TWO, is_tiered=True, log_start=5),
     ]
     return AdoptedWorld(sources, explicit=dict(BEFORE), **changed)  # type: ignore[arg-type]
+
+
+def standing_and_reason(outcome: TopicOutcome) -> tuple[TopicStatus, AdoptionRefusal | None]:
+    return outcome.standing, None if outcome.why is None else outcome.why.reason
 
 
 def troubled() -> AdoptedWorld:
@@ -257,8 +262,8 @@ class AdoptHands:
         topic = JobTopic("orders", tp("orders", 0).topic_id)
         number = len(self._world.journals) + 1
         return AdoptionJournal(
-            topic, "cluster-1", number, AdoptionStep.OPENING, self.job_id, at, at, settings,
-            log_starts,
+            *topic, "cluster-1", number, AdoptionStep.OPENING, self.job_id, at, at,
+            dict(settings), dict(log_starts), "",
         )  # fmt: skip
 
     def write(self, journal: AdoptionJournal) -> None:

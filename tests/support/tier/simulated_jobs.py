@@ -19,6 +19,7 @@ from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, Sto
 from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode, SegmentAction
 from spark_tiering.executor.tasks import CopyResult, UnitOutcome
+from tests.support.builders import tp
 from tests.support.tier.copy_plans import image, metadata, rules
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
 
 OPEN = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
 WAVES = WaveSize(3, 10**9)
+
+
+FIRST = tp("orders", 0)
+
+
+def fates(carried: CopyExecution, partition: TopicIdPartition = FIRST) -> list[str]:
+    return [one.fate.value for one in carried.receipts() if one.partition == partition]
 
 
 class Killed(BaseException):

@@ -15,14 +15,21 @@ import pytest
 from msgspec import structs
 
 from rlmm.errors import ConfigError, InvalidArgument
+from rlmm.metadata.ids import Uuid
 from spark_tiering.adopt.journal import AdoptionJournal, AdoptionStep, format_journal, parse_journal
+from spark_tiering.copy_job.report import CopyFate, CopyReceipt
 from spark_tiering.copy_plan.document import CopyPlanUnreadable
 from spark_tiering.copy_plan.document import format_plan as format_copy_plan
 from spark_tiering.copy_plan.document import parse_plan as parse_copy_plan
-from spark_tiering.job_registry.heartbeats import BeatState, Heartbeat, format_beat, parse_beat
+from spark_tiering.copy_plan.reasons import SegmentAction
+from spark_tiering.job_registry.claims import Claim
+from spark_tiering.job_registry.heartbeats import BeatState, Heartbeat, parse_beat
+from spark_tiering.job_registry.job_store import read_record, record_bytes
+from spark_tiering.job_registry.records import StopMark
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.key_ring import parse_key_ring
 from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
+from spark_tiering.layout.strict_json import HexBytes
 from spark_tiering.read_plan.document import ReadPlanUnreadable, checksum_of
 from spark_tiering.read_plan.document import format_plan as format_read_plan
 from spark_tiering.read_plan.document import parse_plan as parse_read_plan
@@ -42,7 +49,7 @@ FOLDER = Path(__file__).parents[2] / "data" / "documents"
 REFUSALS = FOLDER / "refusals.json"
 BEAT = Heartbeat(7, BeatState.RUNNING, 1_760_000_060_000, "worker-1", 4_321, 1_760_000_000_000)
 JOURNAL = AdoptionJournal(
-    ORDERS_TOPIC,
+    *ORDERS_TOPIC,
     "cluster-1",
     1,
     AdoptionStep.OPENING,
@@ -51,7 +58,20 @@ JOURNAL = AdoptionJournal(
     1_760_000_000_001,
     {"retention.ms": "86400000", "local.retention.bytes": "1"},
     {0: 5, 3: 70},
+    "",
 )
+CLAIM = Claim("20261119T014512Z-host-4f09a2")
+RECEIPTS = (
+    CopyReceipt(
+        "orders", ORDERS_TOPIC.topic_id, 3, Uuid.of(7, 1), 0, 99, CopyFate.FINISHED,
+        action=SegmentAction.COPY, log_bytes=2_000, stored_bytes=2_500, requests=6, seconds=0.25,
+        offset=12, crc64nvme=HexBytes((255).to_bytes(8)), findings=("an index made anew", "ü"),
+    ),
+    CopyReceipt(
+        "orders", ORDERS_TOPIC.topic_id, 3, Uuid.of(7, 2), 100, 199, CopyFate.LEFT_OPEN,
+        "store-failed", "no answer", action=SegmentAction.RESUME,
+    ),
+)  # fmt: skip
 
 
 def described_fault(content: bytes) -> str:
@@ -99,11 +119,14 @@ WRITTEN: dict[str, Callable[[], bytes]] = {
     "sealed.rsm-manifest": lambda: format_manifest(
         replace(zstd_manifest(has_aborted=True), encryption=ENCRYPTION)
     ),
-    "beat.json": lambda: format_beat(BEAT),
-    "last-beat.json": lambda: format_beat(
+    "beat.json": lambda: record_bytes(BEAT),
+    "last-beat.json": lambda: record_bytes(
         structs.replace(BEAT, number=8, state=BeatState.ENDED, ended_by="another job")
     ),
     "journal.json": lambda: format_journal(JOURNAL),
+    "claim.json": lambda: record_bytes(CLAIM),
+    "pause.json": lambda: record_bytes(StopMark("rlmm tier pause", 1_760_000_000_000)),
+    "receipts.jsonl": lambda: b"".join(map(record_bytes, RECEIPTS)),
 }
 
 READERS: dict[str, tuple[Callable[[], bytes], Callable[[bytes], str]]] = {
@@ -129,6 +152,10 @@ READERS: dict[str, tuple[Callable[[], bytes], Callable[[bytes], str]]] = {
     "journal": (
         WRITTEN["journal.json"],
         lambda content: "refused" if parse_journal(content) is None else "read",
+    ),
+    "claim": (
+        WRITTEN["claim.json"],
+        lambda content: "refused" if read_record(content, Claim) is None else "read",
     ),
 }
 SEALS = {"copy plan": with_fingerprint, "read plan": with_checksum}

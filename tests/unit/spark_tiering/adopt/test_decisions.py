@@ -39,9 +39,6 @@ def seen(
     return AdoptedPartition(tp(), image(*segments), log_start, history)
 
 
-# ------------------------------------------------------------------------------------------ quiet
-
-
 def test_metadata_when_left_alone_long_enough_then_quiet() -> None:
     """Metadata is quiet after enough time since the last change of any partition."""
     watch = QuietWatch(100)
@@ -59,9 +56,6 @@ def test_metadata_when_it_cannot_be_read_then_never_quiet() -> None:
     assert watch.unread == [B]
     assert not watch.saw(100, {A: "x"})
     assert watch.saw(110, {A: "x"})
-
-
-# ----------------------------------------------------------------------------------------- safety
 
 
 @pytest.mark.parametrize(
@@ -86,13 +80,8 @@ def test_metadata_when_it_cannot_be_read_then_never_quiet() -> None:
         "hole", "hole-with-an-open-copy", "lone-of-the-oldest-epoch",
     ],
 )  # fmt: skip
-def test_brokers_when_they_would_destroy_records_then_not_let_copy(
-    partition: AdoptedPartition, reason: AdoptionRefusal
-) -> None:
-    """
-    Brokers may not copy while the lowest copy's start or the highest finished offset would make
-    them delete records.
-    """
+def test_brokers_may_not_lose_records(partition: AdoptedPartition, reason: AdoptionRefusal) -> None:
+    """Brokers may not copy while a start or a finished offset would make them delete records."""
     refused = why_not_enabled(partition)
     assert refused is not None
     assert refused.reason is reason
@@ -112,18 +101,12 @@ def test_brokers_when_they_would_destroy_records_then_not_let_copy(
     ids=["nothing", "elsewhere", "copied", "going-on", "begun", "trimmed", "open-above"],
 )
 def test_brokers_when_the_tier_is_whole_then_may_copy(partition: AdoptedPartition) -> None:
-    """
-    Brokers may copy when the finished segments reach from the log start offset without a hole and
-    open copies lie above.
-    """
+    """Brokers may copy when finished segments reach from the log start without a hole."""
     assert why_not_enabled(partition) is None
 
 
 def test_leader_when_it_copies_again_then_is_to_know_the_highest_finished_offset() -> None:
-    """
-    A leader that copies again has to report the highest finished offset of its lineage, and nothing
-    when the tier has none.
-    """
+    """A leader that copies again has to report its lineage's highest finished offset."""
     assert highest_tiered(seen()) is None
     assert highest_tiered(seen(copied("a", 0, 10, CS))) is None
     assert highest_tiered(seen(copied("a", 0, 10, CF), copied("b", 10, 20, CF))) == 19
@@ -131,14 +114,8 @@ def test_leader_when_it_copies_again_then_is_to_know_the_highest_finished_offset
     assert highest_tiered(seen(copied("a", 0, 10, CF), history=None)) is None
 
 
-# ----------------------------------------------------------------------------------------- ending
-
-
 def test_open_copies_when_ended_then_from_the_top_down_and_brokers_ones_stay() -> None:
-    """
-    Open copies of a finished job are ended from the top down, and a broker's open copies are left
-    to its retention.
-    """
+    """Open copies of a job end from the top down; brokers' copies are left to retention."""
     opened = [
         copied("a", 10, 20, CS),
         copied("b", 30, 40, DS),
@@ -196,9 +173,6 @@ def test_open_copy_when_nothing_is_known_of_it_then_keeps_the_window_open() -> N
     assert len(blocking(plan)) == 1
 
 
-# ------------------------------------------------------------------------------------- afterwards
-
-
 def test_log_start_when_it_has_moved_then_is_named() -> None:
     """A log start offset that moved in a window is named, because nothing expires there."""
     partitions = [AdoptedPartition(A, None, 5, None), AdoptedPartition(B, None, None, None)]
@@ -207,10 +181,7 @@ def test_log_start_when_it_has_moved_then_is_named() -> None:
 
 
 def test_range_when_somebody_copies_it_once_more_then_is_named() -> None:
-    """
-    A second copy of a range that the adoption copied is named, and older copies or copies above it
-    are not.
-    """
+    """A second copy of an adopted range is named; older copies or those above it are not."""
     ours, old = copied("ours", 10, 20, CF), copied("old", 10, 20, CS, broker_id=9)
     before = [seen(ours, old)]
     above = copied("above", 20, 30, CF, broker_id=9)

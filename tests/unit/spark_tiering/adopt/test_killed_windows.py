@@ -41,38 +41,20 @@ def check_taken_up(found: AdoptedWorld, outcome: TopicOutcome) -> None:
     found.check_closed(BEFORE)
 
 
+@pytest.mark.parametrize("way", ["resume", "abort"])
 @pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS)
-def test_driver_when_killed_at_any_step_then_resume_ends_as_if_it_had_lived(
-    dies_at: int, *, is_troubled: bool
-) -> None:
-    """
-    After a kill at any step the journal names it, and a resume copies the rest and closes the
-    window.
-    """
-    found = died(dies_at, is_troubled=is_troubled)
-    was_open = bool(found.journals) and found.journals[-1].is_open
-    outcome = found.window().resume()
-    assert (outcome.standing is TopicStatus.REFUSED) is not was_open
-    check_taken_up(found, outcome)
-    if was_open and found.journals[-1].opened_ms:
-        assert found.finished_starts() == [0, 5, 10, 20, 30, 100]
-
-
-@pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS)
-def test_driver_when_killed_at_any_step_then_abort_leaves_nothing_open_and_loses_nothing(
-    dies_at: int, *, is_troubled: bool
-) -> None:
-    """
-    An abort after a driver was killed at any step copies nothing more, keeps what was finished
-    without a gap and ends the other copies.
-    """
+def test_window_of_a_killed_driver_closes(dies_at: int, way: str, *, is_troubled: bool) -> None:
+    """After a kill at any step a resume copies the rest; an abort keeps what was finished."""
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open
     begun = [one for one in found.events if one[1] is CS]
-    outcome = found.window().abort()
+    outcome = getattr(found.window(), way)()
     assert (outcome.standing is TopicStatus.REFUSED) is not was_open
     check_taken_up(found, outcome)
-    assert [one for one in found.events if one[1] is CS] == begun
+    if way == "abort":
+        assert [one for one in found.events if one[1] is CS] == begun
+    elif was_open and found.journals[-1].opened_ms:
+        assert found.finished_starts() == [0, 5, 10, 20, 30, 100]
 
 
 @pytest.mark.long
@@ -97,12 +79,8 @@ def test_second_driver_when_killed_as_well_then_a_third_one_ends_it(first: int, 
 
 @pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS[::3])
 @pytest.mark.parametrize("way", ["resume", "abort"])
-def test_straggler_when_the_window_was_taken_up_then_none_of_its_copies_is_finished(
-    dies_at: int, way: str, *, is_troubled: bool
-) -> None:
-    """
-    The metadata refuses a dead driver's late event, as the next driver has ended its open copies.
-    """
+def test_late_event_is_refused_after_takeup(dies_at: int, way: str, *, is_troubled: bool) -> None:
+    """The metadata refuses a dead driver's late event: its open copies are ended."""
     found = died(dies_at, is_troubled=is_troubled)
     opened = [one.id for one in found.open_of_jobs()]
     getattr(found.window(), way)()

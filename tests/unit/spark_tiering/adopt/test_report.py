@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic, TopicOutcome, TopicStatus
 from spark_tiering.adopt.report import AdoptionReport
 from spark_tiering.copy_job.report import CopyFate
@@ -75,10 +77,7 @@ def test_report_when_a_topic_was_refused_or_not_begun_then_is_not_fine() -> None
 
 
 def test_report_when_a_copy_failed_then_is_not_fine_and_names_it_once() -> None:
-    """
-    A failed copy makes the report not fine and is named once, with the reason of its last attempt,
-    although brokers copy it themselves.
-    """
+    """A failed copy makes the report not fine and is named once, with its last reason."""
     outcome = outcome_of_trouble()
     assert outcome.standing is TopicStatus.ADOPTED
     assert not report(replace(outcome, stopped="")).is_fine
@@ -90,16 +89,13 @@ def test_report_when_a_copy_failed_then_is_not_fine_and_names_it_once() -> None:
 def test_report_when_a_copy_failed_and_was_made_by_the_next_round_then_is_fine() -> None:
     """A copy that failed and succeeded in the next round leaves the report fine."""
     outcome = outcome_of_trouble()
-    again = tuple(replace(one, fate=CopyFate.FINISHED) for one in outcome.not_copied)
+    again = tuple(structs.replace(one, fate=CopyFate.FINISHED) for one in outcome.not_copied)
     mended = replace(outcome, receipts=(*outcome.receipts, *again), stopped="")
     assert report(mended).is_fine
 
 
 def test_report_when_copying_of_a_topic_was_stopped_then_is_not_fine() -> None:
-    """
-    A report of a topic whose copying a stop file, pause or signal ended is not fine, although its
-    window is closed.
-    """
+    """A report of a topic whose copying was stopped is not fine."""
     outcome = TopicOutcome("orders", TopicStatus.ADOPTED, stopped="paused", window_ms=1_000)
     assert not report(outcome).is_fine
     assert "copying ended early: paused" in said([outcome])

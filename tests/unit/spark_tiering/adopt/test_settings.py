@@ -32,9 +32,7 @@ def told(**explicit: str) -> dict[str, TopicSettingInForce]:
 
 
 def test_topic_when_it_is_an_ordinary_tiered_one_then_nothing_speaks_against_it() -> None:
-    """
-    An ordinary tiered topic, deleted by age or size and copied by its brokers, has no obstacle.
-    """
+    """An ordinary tiered topic has no obstacle."""
     assert why_not(told()) is None
     assert why_not(told(retention_ms="1000", cleanup_policy="delete")) is None
 
@@ -59,28 +57,20 @@ def test_topic_when_it_is_an_ordinary_tiered_one_then_nothing_speaks_against_it(
 def test_topic_when_a_window_would_cost_records_then_refused_by_name(
     settings: dict[str, TopicSettingInForce] | None, reason: AdoptionRefusal
 ) -> None:
-    """
-    Each setting that would cost records in a window refuses the topic by name, before any change.
-    """
+    """Each setting that would cost records in a window refuses the topic by name."""
     refused = why_not(settings)
     assert refused is not None
     assert refused.reason is reason
 
 
 def test_journal_when_written_then_has_what_was_set_on_the_topic_alone() -> None:
-    """
-    The journal holds only settings made on the topic, and neither brokers' defaults nor other
-    settings.
-    """
+    """The journal holds only settings made on the topic."""
     settings = told(retention_ms="5", local_retention_bytes="7", cleanup_policy="delete")
     assert explicitly_set(settings) == {RETENTION_MS: "5", LOCAL_BYTES: "7"}
 
 
 def test_changes_when_put_together_then_give_back_exactly_what_was_there() -> None:
-    """
-    The changes restore each old topic setting, unset those that were not set, and name no other
-    setting.
-    """
+    """The changes restore each old topic setting and unset those that were not set."""
     before = {RETENTION_MS: "5", LOCAL_BYTES: "7"}
     opened = opening_change()
     assert set(opened.given) == set(CHANGED) <= set(ASKED)
@@ -96,18 +86,13 @@ def test_changes_when_put_together_then_give_back_exactly_what_was_there() -> No
 
 
 def test_retention_when_copying_begins_again_then_is_still_off() -> None:
-    """
-    Retention stays off when copying is switched on, and is restored by a later change of its own.
-    """
+    """Retention stays off when copying is on again, until a change of its own."""
     change = enabling_change({RETENTION_MS: "5", RETENTION_BYTES: "6"})
     assert not {RETENTION_MS, RETENTION_BYTES} & {*change.given, *change.unset}
 
 
 def test_settings_when_not_as_before_then_each_difference_is_named() -> None:
-    """
-    Each setting that differs from before is named, whether another client changed it or brokers
-    have not applied it yet.
-    """
+    """Each setting that differs from before is named."""
     before = {RETENTION_MS: "5"}
     assert differences(told(retention_ms="5"), before) == []
     assert differences(told(retention_ms="6", local_retention_ms="1"), before) == [

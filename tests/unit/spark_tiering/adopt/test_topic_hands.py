@@ -22,13 +22,9 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
 FACTS = ClusterPartition(
-    is_tiered=True,
-    log_start=0,
-    last_stable_offset=257,
-    high_watermark=257,
-    retention_ms=None,
+    is_tiered=True, log_start=0, last_stable_offset=257, high_watermark=257, retention_ms=None,
     leader=1,
-)
+)  # fmt: skip
 
 
 class TieredCluster:
@@ -60,10 +56,7 @@ class CountedUnits(InProcess):
 
 @pytest.mark.parametrize("plans", ["preview", "round"])
 def test_plan_of_a_window_when_told_to_stop_then_reads_no_further_segment(plans: str) -> None:
-    """
-    A stop during planning reads no further segment: before the window nothing changes, and within
-    it the window closes early.
-    """
+    """A stop during planning reads no further segment; within a window it closes early."""
     engine = CountedUnits()
     signs = StopSignals(lambda: 0.0, why_stop=lambda: "SIGTERM" if engine.done else "")
     at = job_parts(

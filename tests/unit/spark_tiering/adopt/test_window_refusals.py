@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rlmm.metadata.segment import SegmentState
@@ -9,7 +11,7 @@ from spark_tiering.adopt.journal import AdoptionStep
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.adopt.settings import COPY_DISABLE
 from tests.support.tier.copy_plans import cut, source
-from tests.support.tier.simulated_adoption import BEFORE, ONE, died, world
+from tests.support.tier.simulated_adoption import BEFORE, ONE, TWO, died, standing_and_reason, world
 
 CS, CF, DS, DF = SegmentState
 
@@ -22,13 +24,9 @@ def test_change_when_nobody_hears_of_it_then_is_asked_for_again() -> None:
 
 
 def test_change_when_nobody_ever_hears_of_it_then_the_window_counts_as_open() -> None:
-    """
-    A change that is never answered counts as made: it is named, and the next driver undoes it.
-    """
+    """A change without an answer counts as made: the next driver undoes it."""
     found = world(lost_changes=3)
-    outcome = found.adopt()
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (
+    assert standing_and_reason(found.adopt()) == (
         TopicStatus.LEFT_OPEN,
         AdoptionRefusal.CHANGE_UNKNOWN,
     )
@@ -38,14 +36,9 @@ def test_change_when_nobody_ever_hears_of_it_then_the_window_counts_as_open() ->
 
 @pytest.mark.parametrize("why", ["policy", "when it is made"])
 def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) -> None:
-    """
-    A change that the cluster refuses, in validation or when it is made, refuses the topic and
-    leaves nothing changed.
-    """
+    """A change that the cluster refuses refuses the topic, with nothing changed."""
     found = world(refuses_change=why)
-    outcome = found.adopt()
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (
+    assert standing_and_reason(found.adopt()) == (
         TopicStatus.REFUSED,
         AdoptionRefusal.CHANGE_REFUSED,
     )
@@ -53,42 +46,23 @@ def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) 
     found.check_closed(BEFORE)
 
 
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ({"remote.storage.enable": "false"}, AdoptionRefusal.NOT_TIERED),
-        ({"cleanup.policy": "compact,delete"}, AdoptionRefusal.COMPACTED),
-        ({"remote.log.delete.on.disable": "true"}, AdoptionRefusal.DELETED_ON_DISABLE),
-        ({COPY_DISABLE: "true"}, AdoptionRefusal.COPYING_DISABLED),
-    ],
-    ids=["not-tiered", "compacted", "delete-on-disable", "copying-disabled"],
-)
-def test_settings_when_they_speak_against_it_then_nothing_is_changed(
-    settings: dict[str, str], reason: AdoptionRefusal
-) -> None:
-    """
-    Settings that would destroy data, or that another client changed, are refused by name and
-    nothing changes.
-    """
+def test_unfit_settings_change_nothing() -> None:
+    """Settings that would destroy data refuse the topic by name, before anything is changed."""
     found = world()
-    found.explicit |= settings
+    found.explicit |= {COPY_DISABLE: "true"}
     before = dict(found.explicit)
-    outcome = found.adopt()
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (TopicStatus.REFUSED, reason)
+    assert standing_and_reason(found.adopt()) == (
+        TopicStatus.REFUSED,
+        AdoptionRefusal.COPYING_DISABLED,
+    )
     assert (found.events, found.journals, found.explicit) == ([], [], before)
 
 
 @pytest.mark.parametrize(
     ("times", "standing"), [(2, TopicStatus.ADOPTED), (3, TopicStatus.NOTHING_TO_DO)]
 )
-def test_segment_when_the_broker_copied_it_while_it_was_read_then_is_looked_at_again(
-    times: int, standing: TopicStatus
-) -> None:
-    """
-    A segment that the broker copied or deleted while it was read is read again, and only a lasting
-    obstacle is reported.
-    """
+def test_segment_copied_by_the_broker_is_read_again(times: int, standing: TopicStatus) -> None:
+    """A segment that changed while it was read is read again; lasting obstacles are reported."""
     found = world(vanishing=times)
     outcome = found.adopt()
     assert outcome.standing is standing
@@ -96,33 +70,37 @@ def test_segment_when_the_broker_copied_it_while_it_was_read_then_is_looked_at_a
     found.check_closed(BEFORE)
 
 
-def test_brokers_when_one_is_too_old_then_refused() -> None:
-    """
-    A broker too old to answer the offset query -5 is refused, as the driver could not see whether
-    it takes up the copies.
-    """
-    outcome = (found := world(too_old="broker 3: no ListOffsets 9")).adopt()
-    assert outcome.why is not None
-    assert outcome.why.reason is AdoptionRefusal.BROKER_TOO_OLD
-    assert not found.journals
+@pytest.mark.parametrize(
+    ("changed", "copies", "reason"),
+    [
+        ({}, [(ONE, 20, 30, CF)], AdoptionRefusal.LONE_COPY),
+        ({}, [(ONE, 20, 30, CS)], AdoptionRefusal.LONE_COPY),
+        ({}, [(ONE, 20, 30, DS)], AdoptionRefusal.LONE_COPY),
+        ({}, [(ONE, 0, 10, CF), (ONE, 20, 30, CF)], AdoptionRefusal.TIER_HAS_HOLE),
+        ({"without_source": {TWO}}, [(TWO, 5, 100)], AdoptionRefusal.SOURCE_LACKS_PARTITION),
+        ({"too_old": "broker 3: no ListOffsets 9"}, [], AdoptionRefusal.BROKER_TOO_OLD),
+    ],
+    ids=["lone", "lone-begun", "lone-deleting", "hole", "source-lacks-it", "old-broker"],
+)
+def test_tier_when_it_is_unfit_then_refused_before_anything(
+    changed: dict[str, Any], copies: list[Any], reason: AdoptionRefusal
+) -> None:
+    """A tier or broker by which records would be lost refuses the topic, with nothing changed."""
+    found = world(**changed)
+    for copy in copies:
+        found.broker_copy(*copy)
+    assert standing_and_reason(found.adopt()) == (TopicStatus.REFUSED, reason)
+    assert (found.events, found.journals, found.explicit) == ([], [], BEFORE)
 
 
 def test_window_when_open_then_a_new_adoption_is_refused() -> None:
     """A new adoption of a topic with an open window is refused and names resume and abort."""
     found = died(40, is_troubled=False)
-    outcome = found.adopt()
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (
-        TopicStatus.REFUSED,
-        AdoptionRefusal.WINDOW_OPEN,
-    )
+    assert standing_and_reason(found.adopt()) == (TopicStatus.REFUSED, AdoptionRefusal.WINDOW_OPEN)
 
 
 def test_window_when_it_was_being_closed_then_resuming_copies_nothing_more() -> None:
-    """
-    A resume of a window that was being closed copies nothing more and closes it, since brokers may
-    copy again.
-    """
+    """A resume of a closing window copies nothing more, since brokers may copy again."""
     steps = next(
         step for step in range(1, 1000)
         if (journals := died(step, is_troubled=False).journals)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 
 from rlmm.metadata.segment import SegmentState
@@ -14,7 +12,7 @@ from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.executor.tasks import UnitOutcome
 from tests.support.builders import tp
 from tests.support.tier.copy_plans import cut, source
-from tests.support.tier.simulated_jobs import Killed, World
+from tests.support.tier.simulated_jobs import Killed, World, fates
 
 pytestmark = pytest.mark.slow
 
@@ -44,11 +42,6 @@ def world(mode: CopyMode = CopyMode.ARCHIVE) -> World:
     )
 
 
-def fates(carried: object, partition: object = ORDERS) -> list[str]:
-    receipts = carried.receipts()  # type: ignore[attr-defined]
-    return [one.fate.value for one in receipts if one.partition == partition]
-
-
 def troubled(mode: CopyMode) -> World:
     found = world(mode)
     found.outcomes[20] = UnitOutcome.CONFLICT
@@ -67,10 +60,7 @@ def every_death() -> list[tuple[CopyMode, int]]:
 
 @pytest.mark.parametrize("mode", list(CopyMode))
 def test_plan_when_carried_out_then_everything_is_finished_lowest_first(mode: CopyMode) -> None:
-    """
-    The job starts and finishes the copies of a partition in ascending order, whichever unit returns
-    first.
-    """
+    """Copies of a partition start and finish in ascending order, whichever returns first."""
     found = world(mode)
     carried = found.carry_out()
     assert {one.fate for one in carried.receipts()} == {CopyFate.FINISHED}
@@ -87,17 +77,8 @@ def test_plan_when_carried_out_then_everything_is_finished_lowest_first(mode: Co
             assert len(starts) == len(set(starts)) > 2
 
 
-def test_f107_plan_when_made_again_then_nothing_is_left_to_copy() -> None:
-    """A second plan over the same data copies nothing."""
-    found = world()
-    found.carry_out()
-    assert found.plan().is_empty
-
-
 @pytest.mark.parametrize(("mode", "dies_at"), every_death())
-def test_f102_f114_f115_driver_when_killed_at_any_step_then_the_next_job_ends_clean(
-    mode: CopyMode, dies_at: int
-) -> None:
+def test_f102_f114_f115_driver_when_killed_next_ends_clean(mode: CopyMode, dies_at: int) -> None:
     """After a kill at any step all finished copies are whole, and the next jobs finish the rest."""
     found = troubled(mode)
     found.dies_at = dies_at
@@ -116,10 +97,7 @@ def test_f102_f114_f115_driver_when_killed_at_any_step_then_the_next_job_ends_cl
 
 
 def test_f108_copy_when_it_fails_for_good_then_is_ended_and_the_rest_stays_open() -> None:
-    """
-    In an archive the job ends a copy that failed for good, and the copies above it continue with
-    the next job.
-    """
+    """A copy that failed for good is ended; those above it continue with the next job."""
     found = World([source(cut(0, 10, 20, 30, 40), partition=ORDERS)])
     found.outcomes[10] = UnitOutcome.CONFLICT
     carried = found.carry_out()
@@ -133,10 +111,7 @@ def test_f108_copy_when_it_fails_for_good_then_is_ended_and_the_rest_stays_open(
 
 
 def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_the_top() -> None:
-    """
-    In copies for brokers a permanent failure ends all copies above it from the top, so that none is
-    above a gap.
-    """
+    """Where brokers adopt, a permanent failure ends all copies above it from the top."""
     found = world(CopyMode.ADOPT)
     found.outcomes[0] = UnitOutcome.BLOCKED
     carried = found.carry_out()
@@ -151,13 +126,8 @@ def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_t
 @pytest.mark.parametrize(
     "outcome", [one for one in UnitOutcome if one.is_retriable and one is not UnitOutcome.STOPPED]
 )
-def test_copy_when_it_may_succeed_later_then_stays_open_and_its_partition_stops(
-    outcome: UnitOutcome,
-) -> None:
-    """
-    A copy that may succeed later stays open, the job finishes nothing above it in its partition,
-    and other partitions continue.
-    """
+def test_copy_when_it_may_succeed_later_then_stays_open(outcome: UnitOutcome) -> None:
+    """A copy that may succeed later stays open and stops its partition, no other one."""
     found = world()
     found.outcomes[10] = outcome
     carried = found.carry_out()
@@ -179,31 +149,31 @@ def test_f106_start_when_the_metadata_takes_nothing_then_no_object_is_written() 
     assert not {one.uuid for one in of_orders} & set(found.objects)
 
 
-def test_start_when_nobody_knows_whether_it_is_stored_then_stays_open() -> None:
-    """A start of unknown outcome counts as stored, and its copy stays open for the next job."""
+@pytest.mark.parametrize(
+    ("start", "state", "expected"),
+    [
+        (0, CS, ["left-open", "not-begun", "not-begun", "not-begun"]),
+        (10, CF, ["finished", "left-open"]),
+    ],
+    ids=["start", "finish"],
+)
+def test_event_when_its_outcome_is_unknown_then_stays_open_for_the_next_job(
+    start: int, state: SegmentState, expected: list[str]
+) -> None:
+    """An event of unknown outcome counts as stored: its copy is left to the next job."""
     found = world()
-    found.failures[0, CS] = PublishFailure.UNKNOWN
-    assert fates(found.carry_out()) == ["left-open", "not-begun", "not-begun", "not-begun"]
+    found.failures[start, state] = PublishFailure.UNKNOWN
+    assert fates(found.carry_out())[: len(expected)] == expected
+    assert state in found.state_of(start)
     found.failures.clear()
-    assert fates(found.carry_out()) == ["finished"] * 4
-
-
-def test_finish_when_its_outcome_is_unknown_then_stays_open_for_the_next_job() -> None:
-    """A finish of unknown outcome stays open, and the next plan reads the state of that copy."""
-    found = world()
-    found.failures[10, CF] = PublishFailure.UNKNOWN
-    carried = found.carry_out()
-    assert fates(carried)[:2] == ["finished", "left-open"]
-    assert found.state_of(10) == [CF]
-    found.failures.clear()
-    assert 10 not in [one.start_offset for one in found.carry_out().receipts()]
+    again = [one.start_offset for one in found.carry_out().receipts() if one.partition == ORDERS]
+    assert (start in again) is (state is CS)
     found.check()
+    assert found.finished_starts() == [0, 0, 10, 20, 30, 100, 200]
 
 
 def test_f120_copy_when_somebody_deletes_it_meanwhile_then_vanished_and_its_objects_go() -> None:
-    """
-    A copy that retention deletes meanwhile is reported as vanished and its objects are removed.
-    """
+    """A copy that retention deletes meanwhile is vanished and its objects are removed."""
     found = world()
 
     def delete(copy: object) -> None:
@@ -234,13 +204,8 @@ def test_topic_when_lost_then_nothing_is_published_any_more(lost_at: int) -> Non
 
 @pytest.mark.parametrize("mode", list(CopyMode))
 @pytest.mark.parametrize("asked_at", range(16))
-def test_stop_when_asked_for_then_what_runs_is_finished_and_what_waits_stays_open(
-    mode: CopyMode, asked_at: int
-) -> None:
-    """
-    A stop in the middle of a wave finishes the lowest running copies, and the next job continues
-    those announced but not begun.
-    """
+def test_stop_when_asked_for_then_running_copies_finish(mode: CopyMode, asked_at: int) -> None:
+    """A stop finishes the lowest running copies; announced ones wait for the next job."""
     found = world(mode)
     asked = iter([""] * asked_at)
     copied: list[object] = []
@@ -282,19 +247,3 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_deletion_stays_begun(
     again = found.carry_out()
     assert [one.fate for one in again.ends] == [CopyFate.ENDED]
     assert found.finished_starts() == [0, 0, 10, 20, 30, 100, 200]
-
-
-def test_waves_when_planned_then_stay_within_their_size() -> None:
-    """No more copies are open at once than a wave has."""
-    found = world()
-    most = 0
-
-    def count(_: object) -> None:
-        nonlocal most
-        opened = sum(one.state is CS for one in found.segments.values())
-        most = max(most, opened)
-
-    found.on_copy = count
-    found.carry_out()
-    assert most == 3
-    assert all(one <= other for one, other in pairwise(found.finished_starts()))

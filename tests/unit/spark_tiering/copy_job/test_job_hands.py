@@ -67,9 +67,7 @@ def hands_of(
 
 
 def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> None:
-    """
-    A task carries source, store, prefix, options, its share of the rate limit and its deadline.
-    """
+    """A task carries source, store, prefix, options, its share of the limit and deadline."""
     at = job_parts(
         prefix="tier/",
         options=CopyOptions(is_compressed=True),
@@ -92,13 +90,8 @@ def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> N
     assert task.pause_key == f"tier/rlmm-jobs/jobs/{JOB_ID}/pause"
 
 
-def test_units_when_told_to_stop_then_find_the_mark_that_others_leave_as_well(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """
-    Units find the stop mark of any process, and a store that refuses the mark is reported and
-    changes nothing else.
-    """
+def test_units_find_the_stop_mark_of_any_process(caplog: pytest.LogCaptureFixture) -> None:
+    """Units find the stop mark of any process; a refused mark is reported."""
     store = MemoryStore()
     at = job_parts(store=store, prefix="tier/")
     hands, plan = hands_of(at)
@@ -129,10 +122,7 @@ def test_event_of_a_copy_that_is_open_when_asked_for_then_is_the_one_that_opened
 
 
 def test_task_of_a_partition_that_the_source_lost_when_made_then_has_no_files() -> None:
-    """
-    A copy of a partition that the source lost has no files, and a copy with whole objects is
-    completed without them.
-    """
+    """A partition that the source lost has no files; whole objects need none."""
     hands, plan = hands_of(job_parts())
     copy = plan.in_turn()[0][1]
     elsewhere = tp("elsewhere", 1)
@@ -146,37 +136,25 @@ def test_task_of_a_partition_that_the_source_lost_when_made_then_has_no_files() 
     [
         (True, ""),
         (False, "topic orders is not this job's any more"),
-        (StoreUnavailable("away"), "nobody can say whether topic orders is still this job's: away"),
+        (StoreUnavailable("away"), "topic orders: the store did not tell whose it is: away"),
     ],
     ids=["held", "lost", "unknown"],
 )
-def test_topic_when_asked_for_then_is_ours_only_where_the_store_says_so(
-    answer: bool | StoreUnavailable, why: str
+@pytest.mark.parametrize("mode", CopyMode)
+def test_topic_is_ours_only_by_the_store(
+    answer: bool | StoreUnavailable, why: str, mode: CopyMode
 ) -> None:
-    """A job publishes nothing on a topic unless the store confirms its claim."""
-    claims = HeldClaims(answer)
-    hands, _ = hands_of(job_parts(), claims)
-    assert hands.why_not_ours(ORDERS) == why
-    assert claims.asked == [(JobTopic("orders", ORDERS.topic_id), CLAIM_AGE_MS)]
-
-
-def test_topic_of_copies_for_brokers_when_asked_for_then_each_time_anew() -> None:
-    """
-    Claims of topics copied for brokers are checked in the store each time, without a recent answer.
-    """
-    claims = HeldClaims(True)
-    at = job_parts()
+    """A job publishes only where the store confirms its claim, anew each time for brokers."""
+    claims, at = HeldClaims(answer), job_parts()
     _, plan = hands_of(at)
-    adopting = replace(plan, rules=replace(plan.rules, mode=CopyMode.ADOPT))
-    hands, _ = hands_of(at, claims, adopting)
-    hands.why_not_ours(ORDERS)
-    assert claims.asked[0][1] == 0
+    hands, _ = hands_of(at, claims, replace(plan, rules=replace(plan.rules, mode=mode)))
+    assert hands.why_not_ours(ORDERS) == why
+    age_ms = 0 if mode is CopyMode.ADOPT else CLAIM_AGE_MS
+    assert claims.asked == [(JobTopic("orders", ORDERS.topic_id), age_ms)]
 
 
 def test_results_when_they_come_back_then_each_is_told_by_its_segment() -> None:
-    """
-    The hands assign results to their segments in any order, and describe a lost task by a text.
-    """
+    """Results belong to their segments in any order; a lost task is a text."""
     engine = TwoSlots()
     at = job_parts(open_engine=lambda: engine)
     hands, plan = hands_of(at)
@@ -194,10 +172,7 @@ def test_results_when_they_come_back_then_each_is_told_by_its_segment() -> None:
 
 
 def test_objects_when_deleted_then_all_three_are_gone_and_a_failure_is_said() -> None:
-    """
-    The deletion removes all three objects under the plan's prefix, and reports a failing store
-    without raising.
-    """
+    """The deletion removes all three objects, and reports a failing store without raising."""
     store = MemoryStore()
     at = job_parts(store=store, prefix="tier/")
     hands, plan = hands_of(at)

@@ -30,13 +30,9 @@ if TYPE_CHECKING:
 
 OTHER = tp("others", 1)
 FACTS = ClusterPartition(
-    is_tiered=True,
-    log_start=7,
-    last_stable_offset=130,
-    high_watermark=257,
-    retention_ms=None,
+    is_tiered=True, log_start=7, last_stable_offset=130, high_watermark=257, retention_ms=None,
     leader=1,
-)
+)  # fmt: skip
 
 
 @dataclass
@@ -58,9 +54,7 @@ class HeldCluster:
 
 
 def test_look_when_offline_then_source_and_metadata_are_seen() -> None:
-    """
-    An offline survey sees the listed segments and the metadata of just their partitions and epochs.
-    """
+    """An offline survey sees listed segments and the metadata of just their partitions."""
     metadata = HeldMetadata()
     unusable = UnusablePlace("somewhere", "torn")
     source = HeldSource({ORDERS: example_partition()}, [unusable])
@@ -87,10 +81,7 @@ def test_look_when_a_topic_is_not_wanted_then_it_is_not_asked_about() -> None:
 
 
 def test_look_when_there_is_a_cluster_then_it_tells_what_is_stable_and_where_logs_begin() -> None:
-    """
-    With a cluster, its stable ends and log start offsets count instead of the files', and it is
-    also asked about partitions of other brokers when adopting.
-    """
+    """A cluster's stable ends and log starts count; adopting asks about other brokers' too."""
     cluster = HeldCluster({ORDERS: FACTS, OTHER: FACTS})
     metadata = HeldMetadata(cluster_id="the archive's own")
     archive = look_around(job_parts(metadata=metadata, reached=cluster))
@@ -115,10 +106,7 @@ class Told(HeldSource):
 
 @pytest.mark.parametrize("is_asked", [True, False], ids=["asked", "offline"])
 def test_archive_when_the_metadata_is_its_clusters_own_then_is_refused(is_asked: bool) -> None:
-    """
-    An archive is refused on the cluster's own metadata, because brokers of a tiered topic would
-    delete the records in its gaps.
-    """
+    """An archive is refused on the cluster's own metadata: brokers would delete records."""
     cluster = HeldCluster({ORDERS: FACTS}) if is_asked else None
     source = None if is_asked else Told({ORDERS: example_partition()})
     metadata = HeldMetadata()
@@ -135,10 +123,7 @@ def test_archive_when_the_metadata_is_a_log_of_its_own_then_is_looked_at() -> No
 
 
 def test_evidence_when_a_copy_is_open_then_says_who_started_it_and_what_is_there() -> None:
-    """
-    Open copies of this job's own plans are its own, and the objects of other open copies are not
-    read.
-    """
+    """Open copies of this job's own plans are its own; objects of others are not read."""
     metadata = HeldMetadata()
     at = job_parts(metadata=metadata)
     plan = plan_now(at, look_around(at))

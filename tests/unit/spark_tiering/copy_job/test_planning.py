@@ -57,10 +57,7 @@ def left_out(plan: CopyPlan) -> list[tuple[NotCopiedReason, int]]:
 
 
 def test_plan_when_made_then_reads_each_segment_once_and_asks_for_what_the_request_says() -> None:
-    """
-    The plan reads each rolled segment once, by tasks, with the request's rules and the present
-    time.
-    """
+    """The plan reads each rolled segment once, with the request's rules and the present time."""
     engine = CountingUnits()
     budgets = Budgets(objects_max=6)
     plan = planned(engine, prefix="tier/", budgets=budgets, broker_id=5)
@@ -101,9 +98,7 @@ def test_plan_when_made_again_then_what_was_read_is_known() -> None:
     ],
     ids=["no-bytes", "bytes", "objects", "more-objects"],
 )
-def test_plan_with_a_budget_when_made_then_reads_no_more_than_it_may_take(
-    budgets: Budgets, rounds: list[list[int]], copies: int
-) -> None:
+def test_budget_limits_what_is_read(budgets: Budgets, rounds: list[list[int]], copies: int) -> None:
     """A plan with a budget reads the segments within it and one more."""
     engine = CountingUnits()
     files = {ORDERS: example_partition(), OTHER: example_partition()}
@@ -113,13 +108,8 @@ def test_plan_with_a_budget_when_made_then_reads_no_more_than_it_may_take(
     assert not hindrances(plan)
 
 
-def test_segment_when_it_cannot_be_read_then_is_told_and_left_out(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """
-    A segment that cannot be read, or kills its worker, is left out and reported with those above
-    it.
-    """
+def test_segment_when_unreadable_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    """An unreadable segment is left out and reported, with those above it."""
     engine = CountingUnits(lost=(120,))
     plan = planned(engine)
     assert [copy.start_offset for _, copy in plan.in_turn()] == [0]
@@ -137,9 +127,7 @@ def test_hindrances_when_segments_wait_or_are_not_wanted_then_there_are_none() -
 
 
 def test_topic_that_the_source_lacks_when_asked_for_by_name_then_is_a_hindrance() -> None:
-    """
-    A topic wanted by name that the source lacks is a hindrance, since the name may be mistyped.
-    """
+    """A topic wanted by name that the source lacks is a hindrance."""
     filters = SegmentSelection(topics=("ordres", "order?", "[p-q]*", "orders"))
     assert hindrances(planned(filters=filters)) == (
         "ordres: no partition of it was found at the source",
@@ -148,13 +136,8 @@ def test_topic_that_the_source_lacks_when_asked_for_by_name_then_is_a_hindrance(
 
 @pytest.mark.parametrize("reason", [NotCopiedReason.BROKER_COPIES, NotCopiedReason.COMPACTED])
 @pytest.mark.parametrize("topics", [(), ("orders",)], ids=["all-topics", "named"])
-def test_topic_that_is_not_copied_as_it_is_when_asked_for_by_name_then_is_a_hindrance(
-    topics: tuple[str, ...], reason: NotCopiedReason
-) -> None:
-    """
-    A topic wanted by name that cannot be copied as it is counts as a hindrance, and an archive of
-    all topics does not fail by it.
-    """
+def test_topic_by_name_is_a_hindrance(topics: tuple[str, ...], reason: NotCopiedReason) -> None:
+    """A topic wanted by name that cannot be copied is a hindrance; in an archive of all, none."""
     is_tiered = reason is NotCopiedReason.BROKER_COPIES
     kept = replace(source(cut(0, 10, 20), is_tiered=is_tiered), is_compacted=not is_tiered)
     filters = SegmentSelection(topics=topics)
@@ -183,13 +166,8 @@ def test_topic_that_is_not_copied_as_it_is_when_asked_for_by_name_then_is_a_hind
     ],
     ids=lambda value: value.value if isinstance(value, NotCopiedReason) else "",
 )
-def test_f109_hindrance_when_somebody_has_to_look_then_is_one_line_with_the_reason(
-    parts: dict[str, Any], reason: NotCopiedReason
-) -> None:
-    """
-    Each segment that no later run copies by itself is one line with partition, offsets, size and
-    reason.
-    """
+def test_f109_hindrance_is_one_line(parts: dict[str, Any], reason: NotCopiedReason) -> None:
+    """Each segment that no later run copies is one line with place, size and reason."""
     lines = hindrances(planned(**parts))
     assert [line for line in lines if line.startswith("orders-3: ") and reason in line], lines
     assert not any("\n" in line for line in lines)

@@ -46,13 +46,8 @@ def publisher(metadata: HeldMetadata) -> CopyEventPublisher:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, RlmmError) else "",
 )
-def test_event_when_it_fails_then_it_is_a_value_that_says_whether_it_may_be_stored(
-    error: RlmmError, failure: PublishFailure
-) -> None:
-    """
-    The result of a failed event says whether the event may be stored, and never excludes it
-    wrongly.
-    """
+def test_failed_event_says_if_it_may_be_stored(error: RlmmError, failure: PublishFailure) -> None:
+    """A failed event's result says whether it may be stored, and never excludes it wrongly."""
     (told,) = publisher(HeldMetadata(error=error)).start_all(SEGMENTS[:1])
     assert isinstance(told, PublishRefusal)
     assert told.failure is failure
@@ -60,10 +55,7 @@ def test_event_when_it_fails_then_it_is_a_value_that_says_whether_it_may_be_stor
 
 
 def test_event_that_moves_a_segment_when_published_then_says_who_when_and_what() -> None:
-    """
-    An event that moves a segment carries the job's broker id, the time of publication and the given
-    custom metadata.
-    """
+    """A moving event carries the job's broker id, the time and the custom metadata."""
     metadata = HeldMetadata()
     finished = [(SEGMENTS[0].id.uuid, b"custom")]
     told = publisher(metadata).move_all(tp(), SegmentState.COPY_SEGMENT_FINISHED, finished)
@@ -82,19 +74,3 @@ def test_state_when_asked_for_then_is_that_of_now_or_why_nobody_can_say() -> Non
     metadata.error = NotReady("behind")
     failed = told.state(tp(), SEGMENTS[0].id.uuid)
     assert failed == PublishRefusal(PublishFailure.NOT_STORED, "not-ready: behind")
-
-
-def test_events_when_published_side_by_side_then_outcomes_are_in_their_order() -> None:
-    """Events published side by side each have their own outcome, in their order."""
-
-    class Choosy(HeldMetadata):
-        def publish(self, event: object, timeout_s: float) -> object:  # type: ignore[override]
-            if event is SEGMENTS[2]:
-                raise NotReady("behind")
-            return super().publish(event, timeout_s)  # type: ignore[arg-type]
-
-    metadata = Choosy()
-    told = publisher(metadata).start_all(SEGMENTS)
-    assert [isinstance(one, PublishRefusal) for one in told] == [False, False, True, False, False]
-    assert sorted(one.start_offset for one in metadata.published) == [0, 10, 30, 40]  # type: ignore[union-attr]
-    assert publisher(metadata).start_all([]) == []

@@ -6,18 +6,24 @@ import json
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from rlmm.metadata.ids import Uuid
 from spark_tiering.copy_job.report import CopyFate, CopyReceipt, EndReceipt, JobReport
 from spark_tiering.copy_plan.reasons import SegmentAction
+from spark_tiering.layout.strict_json import HexBytes
 from spark_tiering.reporting.report import LINES_MAX
 from tests.support.builders import tp
 
 DONE = CopyReceipt(
-    tp(), Uuid.of(7, 1), 0, 99, SegmentAction.COPY, CopyFate.FINISHED,
-    log_bytes=2_000_000, stored_bytes=2_000_500, requests=6, seconds=0.25, offset=12, crc64nvme=255,
+    tp().topic, tp().topic_id, 7, Uuid.of(7, 1), 0, 99, CopyFate.FINISHED,
+    action=SegmentAction.COPY, log_bytes=2_000_000, stored_bytes=2_000_500, requests=6,
+    seconds=0.25, offset=12, crc64nvme=HexBytes((255).to_bytes(8)),
 )  # fmt: skip
-OPEN = replace(
+ENDING = EndReceipt(
+    tp().topic, tp().topic_id, 7, Uuid.of(7, 3), 0, 9, CopyFate.ENDING, "covered", "no answer"
+)
+OPEN = structs.replace(
     DONE, uuid=Uuid.of(7, 2), start_offset=100, last_offset=199, fate=CopyFate.LEFT_OPEN,
     why="store-failed", detail="store-unavailable:\n no answer", log_bytes=0, offset=None,
     crc64nvme=None,
@@ -38,10 +44,7 @@ def test_report_when_all_is_finished_then_is_fine_and_says_how_fast() -> None:
     [
         replace(REPORT, receipts=(DONE, OPEN)),
         replace(REPORT, stopped="paused"),
-        replace(
-            REPORT,
-            ends=(EndReceipt(tp(), Uuid.of(7, 3), 0, 9, CopyFate.ENDING, "covered", "no answer"),),
-        ),
+        replace(REPORT, ends=(ENDING,)),
     ],
     ids=["open", "stopped", "ending"],
 )

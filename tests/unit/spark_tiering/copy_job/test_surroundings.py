@@ -77,13 +77,8 @@ def test_cluster_when_none_is_named_then_none_is_reached(told: list[str]) -> Non
     assert not [one for one in told if "cluster" in one]
 
 
-def test_engine_when_it_is_first_needed_then_is_opened_once_and_ends_first(
-    told: list[str],
-) -> None:
-    """
-    The engine opens once, at its first use, and closes first, so that a job without work starts no
-    Spark.
-    """
+def test_engine_when_it_is_first_needed_then_is_opened_once_and_ends_first(told: list[str]) -> None:
+    """The engine opens once, at its first use, and closes first."""
     with open_surroundings(REQUEST) as at:
         assert "open engine" not in told
         engine = at.engine()
@@ -102,9 +97,7 @@ def test_engine_that_is_given_when_the_job_is_over_then_stays_open(told: list[st
     assert "open engine" not in told
 
 
-def test_part_that_cannot_be_opened_then_what_was_opened_before_is_closed(
-    told: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unopened_part_closes_earlier(told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A part that cannot be opened closes the earlier ones and raises its own error."""
 
     def fail(*_: object) -> Part:

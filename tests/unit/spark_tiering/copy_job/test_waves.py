@@ -23,7 +23,7 @@ from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import segment_id, started, tp
 from tests.support.tier.copy_plans import SIZE_BYTES, cut, source
 from tests.support.tier.job_parts import HeldMetadata
-from tests.support.tier.simulated_jobs import Killed, World, WorldHands, WorldPublisher
+from tests.support.tier.simulated_jobs import Killed, World, WorldHands, WorldPublisher, fates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,14 +53,6 @@ def world(waves: WaveSize) -> World:
     return World(sources, waves=waves)
 
 
-def fates(carried: object, partition: object = ORDERS) -> list[str]:
-    receipts = carried.receipts()  # type: ignore[attr-defined]
-    return [one.fate.value for one in receipts if one.partition == partition]
-
-
-# ------------------------------------------------------------------------------------ their size
-
-
 @pytest.mark.parametrize(
     ("waves", "most"),
     [
@@ -73,9 +65,7 @@ def fates(carried: object, partition: object = ORDERS) -> list[str]:
         pytest.param(WaveSize(2, 3 * SIZE_BYTES, 100, 10**6), 3, id="small, and bound by bytes"),
     ],
 )
-def test_waves_when_copies_are_small_then_have_more_of_them_up_to_their_bounds(
-    waves: WaveSize, most: int
-) -> None:
+def test_waves_when_copies_are_small_then_have_more_of_them(waves: WaveSize, most: int) -> None:
     """Waves of small copies hold more copies, up to their limits."""
     found, seen = world(waves), 0
 
@@ -99,13 +89,8 @@ def test_waves_when_copies_are_small_then_have_more_of_them_up_to_their_bounds(
         pytest.param(CopyMode.ADOPT, None, WaveSize(12, 64 * GIB), id="brokers look at each"),
     ],
 )
-def test_waves_when_nothing_else_is_said_then_follow_from_the_slots(
-    mode: CopyMode, wave_units: int | None, expected: WaveSize
-) -> None:
-    """
-    The default size of a wave follows from the slots, and where brokers adopt copies each start is
-    published alone and few are open.
-    """
+def test_waves_follow_the_slots(mode: CopyMode, wave_units: int | None, expected: WaveSize) -> None:
+    """The default wave follows from the slots; where brokers adopt, few copies are open."""
     request = JobRequest(
         mode,
         LogDirSettings(("/logs",)),
@@ -117,14 +102,8 @@ def test_waves_when_nothing_else_is_said_then_follow_from_the_slots(
     assert request.wave_size(3) == expected
 
 
-# --------------------------------------------------------------------------------- side by side
-
-
 def test_start_when_one_of_several_is_not_stored_then_what_lies_below_is_finished() -> None:
-    """
-    When one of several starts is not stored, the job finishes the copies below it, copies nothing
-    above it, and those started stay open for the next job.
-    """
+    """When one of several starts is not stored, copies below it are finished, none above."""
     found = world(SIDE_BY_SIDE)
     found.failures[10, CS] = PublishFailure.NOT_STORED
     found.sources = found.sources[:1]
@@ -137,13 +116,8 @@ def test_start_when_one_of_several_is_not_stored_then_what_lies_below_is_finishe
     found.check()
 
 
-def test_topic_when_lost_while_copies_begin_then_nothing_is_published_about_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """
-    A job that loses a topic while copies begin publishes no event about it, not even for copies
-    that it had already checked.
-    """
+def test_topic_when_lost_during_starts_publishes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that loses a topic while copies begin publishes no event about it."""
     answers = iter(["", "", "lost"])
     monkeypatch.setattr(WorldHands, "why_not_ours", lambda *_: next(answers, "lost"))
     found = world(SIDE_BY_SIDE)
@@ -156,13 +130,8 @@ def test_topic_when_lost_while_copies_begin_then_nothing_is_published_about_it(
 
 @pytest.mark.parametrize("waves", [SMALL, SIDE_BY_SIDE], ids=["small", "side by side"])
 @pytest.mark.parametrize("dies_at", range(1, 50))
-def test_driver_when_it_dies_at_any_step_then_the_next_job_ends_clean(
-    dies_at: int, waves: WaveSize
-) -> None:
-    """
-    After a driver's death at any step no finished copy lacks objects, and the next job copies
-    everything once.
-    """
+def test_driver_when_it_dies_then_the_next_job_ends_clean(dies_at: int, waves: WaveSize) -> None:
+    """After a driver's death at any step the next job copies everything once."""
     found = world(waves)
     found.dies_at = dies_at
     try:
@@ -202,10 +171,7 @@ def stored_in_any_order(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
 def test_archive_when_events_are_stored_in_any_order_and_the_driver_dies_then_nothing_is_lost(
     dies_at: int, has_lost: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    In an archive a copy is finished only with its objects, even above an open one, and after the
-    driver's death the next job completes whole copies from the store alone.
-    """
+    """In an archive a copy is finished only with its objects, even above an open one."""
     above_open = 0
     for seed in range(4):
         stored_in_any_order(monkeypatch, seed)
@@ -233,13 +199,8 @@ def test_archive_when_events_are_stored_in_any_order_and_the_driver_dies_then_no
     assert dies_at not in FINISHING or above_open, "no order tried that matters"
 
 
-def test_finishes_when_a_wave_is_small_then_are_said_several_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """
-    A wave of small copies publishes several finishes at a time when results come lowest first, and
-    a wave of few copies publishes each one alone.
-    """
+def test_finishes_of_small_copies_go_several_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wave of small copies publishes several finishes at a time, one of few each alone."""
     sizes: list[int] = []
     move_all = WorldPublisher.move_all
 
@@ -257,13 +218,8 @@ def test_finishes_when_a_wave_is_small_then_are_said_several_at_a_time(
 
 
 @pytest.mark.parametrize("waves", [SMALL, SIDE_BY_SIDE], ids=["small", "side by side"])
-def test_finish_when_one_of_several_is_not_stored_then_it_stays_open_and_is_finished_later(
-    waves: WaveSize,
-) -> None:
-    """
-    When one of several finishes is not stored, the others count, that copy is finished later, and
-    no further copy begins.
-    """
+def test_finish_when_one_of_several_is_not_stored_then_stays_open(waves: WaveSize) -> None:
+    """When one of several finishes is not stored, the others count and it is finished later."""
     found = world(waves)
     found.failures[10, CF] = PublishFailure.NOT_STORED
     found.sources = found.sources[:1]
@@ -278,13 +234,8 @@ def test_finish_when_one_of_several_is_not_stored_then_it_stays_open_and_is_fini
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["deleted", "being deleted"])
-def test_f120_finish_when_somebody_deletes_one_of_several_then_none_above_it_is_finished(
-    gone: bool,
-) -> None:
-    """
-    When another client deletes one of several copies, those below it are finished, those above stay
-    open, and the objects of the deleted one are removed.
-    """
+def test_f120_finish_when_one_is_deleted_then_none_above_it_is_finished(gone: bool) -> None:
+    """When one of several copies is deleted, those below are finished, those above stay open."""
     found = world(SMALL)
     found.sources = found.sources[:1]
 
@@ -336,10 +287,7 @@ class Recording(HeldMetadata):
 
 
 def test_events_when_there_are_several_then_go_together_and_are_told_in_their_order() -> None:
-    """
-    Several events are published together with their outcomes in order, and a rejected one is a
-    value among them.
-    """
+    """Several events go together, with outcomes in order and a rejected one as a value."""
     metadata = Recording()
     publisher = CopyEventPublisher(metadata, 1, lambda: 0, 30.0)
     segments = [started(segment_id(start), start, start + 9) for start in (0, 10, 20, 30)]

@@ -87,12 +87,8 @@ class Gone(Exception):
         pytest.param("", "RuntimeError", id="nothing at all"),
     ],
 )
-def test_cause_when_a_job_failed_then_is_the_innermost_thing_that_is_told(
-    text: str, why: str
-) -> None:
-    """
-    The cause of a failed job is one line: the innermost message, from the worker if it raised one.
-    """
+def test_cause_when_a_job_failed_is_the_innermost_message(text: str, why: str) -> None:
+    """The cause of a failed job is one line: the innermost message, a worker's first."""
     assert cause_of(RuntimeError(text)) == why
 
 

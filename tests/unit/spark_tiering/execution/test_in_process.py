@@ -1,13 +1,19 @@
-"""Units run in this process."""
+"""Units run in this process, and the work of a worker beside them."""
 
 from __future__ import annotations
 
+import gc
+import pickle
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from spark_tiering.execution import task_entry as in_task
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.protocol import CANCELLED, UnitLost
+from spark_tiering.execution.task_entry import TaskContext, carry_out
 from tests.support.spark.work_units import Unit, runs, work
 
 if TYPE_CHECKING:
@@ -15,10 +21,7 @@ if TYPE_CHECKING:
 
 
 def test_engine_when_it_is_cancelled_in_the_middle_then_keeps_what_is_done(tmp_path: Path) -> None:
-    """
-    A cancelled engine keeps the outcomes it has and never starts the remaining units, which are
-    lost.
-    """
+    """A cancelled engine keeps its outcomes and never starts the remaining units."""
     engine = InProcess()
     units = [Unit(number, "", tmp_path) for number in range(3)]
     outcomes = engine.run_units(units, work, lambda _: engine.cancel())
@@ -49,3 +52,23 @@ def test_unit_when_it_is_interrupted_then_the_interrupt_is_the_callers() -> None
 
     with pytest.raises(KeyboardInterrupt):
         InProcess().run_units([1], interrupted)
+
+
+@pytest.fixture
+def freezes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    found: list[str] = []
+    monkeypatch.setattr(gc, "freeze", lambda: found.append("frozen"))
+    monkeypatch.setattr(in_task, "_set_apart_at", set())
+    return found
+
+
+def test_imported_modules_are_frozen(freezes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker freezes imported modules once after each change."""
+    errand = TaskContext(1, pickle.dumps(abs))
+    for _ in range(3):
+        assert pickle.loads(carry_out(errand, 0, pickle.dumps(-7))) == 7
+    assert freezes == ["frozen"]
+    monkeypatch.setitem(sys.modules, "imported_by_a_unit", ModuleType("imported_by_a_unit"))
+    carry_out(errand, 1, pickle.dumps(-8))
+    carry_out(errand, 2, pickle.dumps(-9))
+    assert freezes == ["frozen", "frozen"]

@@ -1,17 +1,19 @@
-"""Rounds of units as jobs: repeats, and the end of a call, over jobs that fail by a table."""
+"""Rounds of units as jobs: repeats, the end of a call, and the outcomes of units."""
 
 from __future__ import annotations
 
 import pickle
 import threading
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rlmm.errors import EngineUnfit
 from spark_tiering.execution import spark_engine as rounds
+from spark_tiering.execution.arrow import JOB_BYTES_MAX, portions_of
 from spark_tiering.execution.protocol import CANCELLED, UnitLost
-from spark_tiering.execution.spark_engine import SparkEngine
+from spark_tiering.execution.spark_engine import SparkEngine, UnitResults
 from spark_tiering.execution.task_entry import Parcel, TaskContext, carry_out
 
 if TYPE_CHECKING:
@@ -82,10 +84,7 @@ def test_units_when_all_are_done_then_are_one_job() -> None:
 
 
 def test_job_when_it_fails_then_units_without_an_outcome_are_jobs_of_their_own() -> None:
-    """
-    When a job fails, its known outcomes stay and each unit without one runs as a job of its own, so
-    that only the failing unit is lost.
-    """
+    """When a job fails, each unit without an outcome is a job, so that only one is lost."""
     jobs = FakeJobs(deadly=[2])
     told: list[object] = []
     outcomes = SparkEngine(jobs).run_units([-1, -2, -3, -4, -5], abs, told.append)
@@ -99,10 +98,7 @@ def test_job_when_it_fails_then_units_without_an_outcome_are_jobs_of_their_own()
 
 
 def test_job_when_it_fails_and_no_unit_can_run_then_the_engine_is_unfit() -> None:
-    """
-    When a job fails without a result and the probe fails too, the engine is unfit and no unit is
-    blamed.
-    """
+    """When a job and the probe fail, the engine is unfit and no unit is blamed."""
     jobs = FakeJobs(deadly=[0], probe_fails=True)
     with pytest.raises(EngineUnfit, match=r"^no unit can run: no worker anywhere$"):
         SparkEngine(jobs).run_units([-1, -2], abs)
@@ -186,3 +182,42 @@ def test_engine_when_closed_twice_then_its_session_ends_once() -> None:
         pass
     engine.close()
     assert ended == [1]
+
+
+def test_outcome_when_it_is_told_twice_then_the_first_one_stands() -> None:
+    """The accumulator's outcome of a unit stands; the end of the job does not repeat it."""
+    told: list[object] = []
+    gathered: UnitResults[str] = UnitResults(2, told.append)
+    gathered.add((1, pickle.dumps("first")))
+    gathered.add((1, pickle.dumps("second")))
+    assert gathered.missing() == [0]
+    gathered.lose(0, "died")
+    assert gathered.outcomes() == [UnitLost(0, "died"), "first"]
+    assert told == ["first", UnitLost(0, "died")]
+
+
+def test_outcome_when_it_cannot_be_read_then_its_unit_is_lost() -> None:
+    """A unit whose result the driver cannot unpickle is lost and not run again."""
+    gathered: UnitResults[str] = UnitResults(1, None)
+    assert gathered.is_empty
+    gathered.add((0, b"no pickle"))
+    (lost,) = gathered.outcomes()
+    assert isinstance(lost, UnitLost)
+    assert lost.why.startswith("its result cannot be read: UnpicklingError")
+    assert not gathered.is_empty
+
+
+def test_units_when_they_are_small_then_are_one_job() -> None:
+    """Small units form one job, since between jobs most slots are idle."""
+    parcels = [(number, b"x") for number in range(1_000)]
+    assert portions_of(parcels, JOB_BYTES_MAX) == [parcels]
+    assert portions_of([], JOB_BYTES_MAX) == []
+
+
+def test_units_when_they_are_many_bytes_then_no_job_has_more_than_its_limit() -> None:
+    """No job has more bytes of units than the limit, and a unit above it is a job alone."""
+    sizes = [40, 60, 1, 99, 1, 101, 5]
+    parcels = [(number, bytes(size)) for number, size in enumerate(sizes)]
+    jobs = portions_of(parcels, 100)
+    assert [[len(unit) for _, unit in job] for job in jobs] == [[40, 60], [1, 99], [1], [101], [5]]
+    assert list(chain(*jobs)) == parcels

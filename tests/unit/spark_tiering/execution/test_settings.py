@@ -9,29 +9,9 @@ from spark_tiering.execution.settings import (
     ExecutionSettings,
     is_submitted,
     retrying,
+    seconds_of,
     standalone_masters,
 )
-
-
-@pytest.mark.parametrize(
-    ("said", "meant"),
-    [
-        ("local", "local[1,4]"),
-        ("local[3]", "local[3,4]"),
-        ("local[*]", "local[*,4]"),
-        ("local[3,1]", "local[3,1]"),
-        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
-        ("spark://host:7077", "spark://host:7077"),
-        ("yarn", "yarn"),
-        ("k8s://https://host:6443", "k8s://https://host:6443"),
-    ],
-)
-def test_master_when_it_is_this_machine_then_tasks_are_tried_again(said: str, meant: str) -> None:
-    """
-    The settings of a local master let Spark repeat a task, which it does not by default; other
-    masters keep their own number.
-    """
-    assert retrying(said) == meant
 
 
 def test_settings_when_they_cannot_be_meant_then_are_refused() -> None:
@@ -42,27 +22,6 @@ def test_settings_when_they_cannot_be_meant_then_are_refused() -> None:
         ExecutionSettings("local [2]")
 
 
-@pytest.mark.parametrize(
-    ("master", "is_here", "is_connect"),
-    [
-        (None, False, False),
-        ("local[2]", True, False),
-        ("local-cluster[2,1,1024]", True, False),
-        ("yarn", False, False),
-        ("sc://host", False, True),
-    ],
-)
-def test_settings_when_asked_where_spark_runs_then_say_so(
-    master: str | None, is_here: bool, is_connect: bool
-) -> None:
-    """
-    The settings say by the master whether Spark runs on this machine, in a cluster or behind a
-    connect address.
-    """
-    settings = ExecutionSettings(master)
-    assert (settings.is_on_this_machine, settings.is_connect) == (is_here, is_connect)
-
-
 def test_process_when_spark_submit_has_started_it_then_knows_that() -> None:
     """The variable with the port of the Java process shows that spark-submit started us."""
     assert is_submitted({"PYSPARK_GATEWAY_PORT": "1"})
@@ -70,23 +29,50 @@ def test_process_when_spark_submit_has_started_it_then_knows_that() -> None:
 
 
 @pytest.mark.parametrize(
-    ("master", "places"),
+    ("master", "repeating", "is_here", "is_connect", "places"),
     [
-        ("spark://host:7077", [("host", 7077)]),
-        ("spark://one:7077,two:7078", [("one", 7077), ("two", 7078)]),
-        ("spark://[::1]:7077", [("::1", 7077)]),
-        ("spark://host", []),
-        ("spark://host:70777", []),
-        ("k8s://https://host:6443", []),
-        ("yarn", []),
-        ("local[2]", []),
+        (None, None, False, False, None),
+        ("local", "local[1,4]", True, False, []),
+        ("local[3]", "local[3,4]", True, False, []),
+        ("local[*]", "local[*,4]", True, False, []),
+        ("local[3,1]", "local[3,1]", True, False, []),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]", True, False, []),
+        ("spark://host:7077", "spark://host:7077", False, False, [("host", 7077)]),
+        ("spark://one:7,two:8", "spark://one:7,two:8", False, False, [("one", 7), ("two", 8)]),
+        ("spark://[::1]:7077", "spark://[::1]:7077", False, False, [("::1", 7077)]),
+        ("spark://host", "spark://host", False, False, []),
+        ("spark://host:70777", "spark://host:70777", False, False, []),
+        ("yarn", "yarn", False, False, []),
+        ("k8s://https://host:6443", "k8s://https://host:6443", False, False, []),
+        ("sc://host", "sc://host", False, True, []),
     ],
 )
-def test_master_when_it_is_of_a_standalone_cluster_then_says_where_it_listens(
-    master: str, places: list[tuple[str, int]]
+def test_master_when_read_then_says_where_spark_runs(
+    master: str | None,
+    repeating: str | None,
+    is_here: bool,
+    is_connect: bool,
+    places: list[tuple[str, int]] | None,
 ) -> None:
-    """
-    A standalone master gives the address of each of its hosts, and one that Spark cannot read
-    either is left for Spark to refuse.
-    """
-    assert standalone_masters(master) == places
+    """A master tells where Spark runs, and a local one lets Spark repeat tasks as others do."""
+    settings = ExecutionSettings(master)
+    assert (settings.is_on_this_machine, settings.is_connect) == (is_here, is_connect)
+    if master is not None:
+        assert (retrying(master), standalone_masters(master)) == (repeating, places)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2s", 2.0),
+        ("1500ms", 1.5),
+        ("250", 0.25),
+        (" 3 MIN ", 180.0),
+        ("1h", 3_600.0),
+        ("2 weeks", 0.0),
+        ("soon", 0.0),
+    ],
+)
+def test_duration_when_it_is_said_in_a_unit_then_is_in_seconds(text: str, seconds: float) -> None:
+    """Spark's durations are read in seconds, and a number without unit is milliseconds."""
+    assert seconds_of(text) == pytest.approx(seconds)

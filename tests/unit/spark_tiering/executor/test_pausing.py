@@ -41,10 +41,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 def test_mark_when_it_is_there_then_no_unit_begins(place: Place) -> None:
-    """
-    A unit that finds the job's mark does not begin, unless its process asked less than a second
-    ago, and other jobs go on.
-    """
+    """A unit that finds the job's mark does not begin; other jobs go on."""
     place.look()
     place.store.objects[KEY] = b"{}"
     place.look()
@@ -57,10 +54,7 @@ def test_mark_when_it_is_there_then_no_unit_begins(place: Place) -> None:
 
 
 def test_mark_when_many_small_units_begin_then_is_asked_for_once_a_second(place: Place) -> None:
-    """
-    Units of one process ask for the mark once a second, within their rate limit, and these requests
-    do not count as the unit's.
-    """
+    """Units of one process ask for the mark once a second, within their rate limit."""
     place.watch = place.watch_at(PaceLimits(requests_per_s=0.5))
     for _ in range(10):
         place.look()

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
-from dataclasses import replace
-
 import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import Uuid
-from rlmm.metadata.segment import SegmentState
 from spark_tiering.executor.segment_writer import OUTCOMES
 from spark_tiering.executor.tasks import (
     DETAIL_CHARACTERS_MAX,
@@ -20,7 +16,6 @@ from spark_tiering.executor.tasks import (
 )
 from spark_tiering.layout.object_names import main_key
 from spark_tiering.stores.results import PutRefusal
-from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.partitions.segments import example_partition
 from tests.support.tier.copy_tasks import FIRST, ORDERS, SECOND, copy_task
 
@@ -46,27 +41,6 @@ def test_refusals_of_stores_when_they_end_a_unit_have_an_outcome_each() -> None:
     assert not [one for one in OUTCOMES.values() if one.is_done]
 
 
-def test_task_when_it_travels_then_stays_what_it_is() -> None:
-    """A task pickles to an equal value without connection and credential."""
-    task = copy_task(EXAMPLE, store=S3Settings("objects", region="us-east-1"))
-    sent = pickle.loads(pickle.dumps(task))
-    assert replace(sent, files=task.files) == task
-    assert sent.files.contents == EXAMPLE.contents
-    assert sent.options == CopyOptions(chunk_bytes=4096)
-
-
-def test_task_when_asked_then_tells_its_segment_as_it_was_started() -> None:
-    """
-    A task describes its segment as the event that started the copy did, and the manifest repeats
-    it.
-    """
-    task = copy_task(EXAMPLE)
-    segment = task.segment
-    assert segment.state is SegmentState.COPY_SEGMENT_STARTED
-    assert (segment.start_offset, segment.last_offset, segment.size_bytes) == (120, 250, 14_842)
-    assert (segment.epochs, segment.txn_index_empty) == (((4, 120),), False)
-
-
 def test_units_when_named_have_a_name_of_their_own() -> None:
     """Units have names that are equal for repeated attempts and differ for anything else."""
     task = copy_task(EXAMPLE)
@@ -90,13 +64,8 @@ def test_task_without_time_when_made_is_refused(deadline_s: float) -> None:
     [{"chunk_bytes": 4095}, {"chunk_bytes": 2**26 + 1}, {"level": 0}, {"level": 23}],
     ids=lambda options: next(iter(options)),
 )
-def test_options_that_no_log_can_be_made_with_when_given_are_refused(
-    options: dict[str, int],
-) -> None:
-    """
-    Options with a chunk size that no manifest can list or no memory can hold, or with an unknown
-    level, are refused.
-    """
+def test_options_that_make_no_log_are_refused(options: dict[str, int]) -> None:
+    """Options with an impossible chunk size or an unknown level are refused."""
     with pytest.raises(InvalidArgument):
         CopyOptions(**options)  # type: ignore[arg-type]  # numbers
 

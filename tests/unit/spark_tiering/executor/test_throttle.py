@@ -24,10 +24,7 @@ def throttle(time: Time, pace: PaceLimits) -> Throttle:
 
 @pytest.mark.parametrize("piece", [10, 100, 1_000, 5_000])
 def test_bytes_when_they_are_taken_then_keep_to_the_pace(piece: int) -> None:
-    """
-    The throttle keeps its rate for any sizes of pieces, apart from one moment's burst and one
-    piece.
-    """
+    """The throttle keeps its rate for pieces of any size, but for one burst and one piece."""
     time = Time()
     slot = throttle(time, PaceLimits(bytes_per_s=1_000))
     began = time.now_s
@@ -65,9 +62,7 @@ def test_slot_that_was_idle_when_it_goes_on_has_gathered_little() -> None:
 
 
 def test_wait_that_is_too_long_when_asked_for_is_refused_at_once_and_counts_nothing() -> None:
-    """
-    A wait beyond the deadline is refused at once without sleeping and uses no bytes of the budget.
-    """
+    """A wait beyond the deadline is refused without sleeping and uses no budget."""
     time = Time()
     slot = throttle(time, PaceLimits(bytes_per_s=1))
     assert slot.wait(size_bytes=100)

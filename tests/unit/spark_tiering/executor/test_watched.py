@@ -102,10 +102,7 @@ def test_facts_when_asked_for_again_are_those_of_the_first_look() -> None:
 def test_file_when_it_is_another_one_then_ends_the_unit_as_the_log_tells(
     part: SegmentPart, taken: dict[str, bytes | None], outcome: UnitOutcome
 ) -> None:
-    """
-    A changed log ends the unit as a vanished segment, and a changed file beside it as one to read
-    again.
-    """
+    """A changed log vanished; a changed file beside it is to be read again."""
     source = MemoryFiles(FILES.contents)
     files = LimitedFiles(source, watch(), LOG)
     sizes = files.facts()

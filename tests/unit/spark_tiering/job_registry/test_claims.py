@@ -14,9 +14,7 @@ LATER_MS = NOW_MS + TTL_MS + SKEW_MS + 1
 
 
 def test_topic_when_free_then_claimed_and_held() -> None:
-    """
-    A free topic is claimed under the job's name, and a job does not hold a topic it did not claim.
-    """
+    """A free topic is claimed, and a job does not hold a topic that it did not claim."""
     job = Job(1).alive()
     assert job.claims.acquire([PAYMENTS, ORDERS, ORDERS]) == TopicsClaimed((ORDERS, PAYMENTS))
     assert job.claims.check(ORDERS)
@@ -29,9 +27,7 @@ def test_topic_when_free_then_claimed_and_held() -> None:
 
 
 def test_topic_when_its_job_is_alive_then_busy_and_nothing_is_taken() -> None:
-    """
-    A claim of several topics of which one belongs to a living job takes none and names that job.
-    """
+    """A claim of several topics takes none where one belongs to a living job."""
     job = Job(1).alive()
     job.claims.acquire([PAYMENTS])
     other = Job(2, job.store, WallClock(NOW_MS + TTL_MS + SKEW_MS)).alive()
@@ -67,10 +63,7 @@ def test_topic_when_given_back_then_free_while_its_job_goes_on() -> None:
 
 
 def test_f105_job_when_it_was_paused_and_taken_over_then_hears_so_whatever_its_clock_says() -> None:
-    """
-    A paused job whose topics another job took learns that from the store before it finishes a copy,
-    whatever its own clock says.
-    """
+    """A job that was taken over learns it from the store, whatever its clock says."""
     job = Job(1).alive()
     job.claims.acquire([ORDERS, PAYMENTS])
     assert job.claims.check(PAYMENTS)
@@ -128,10 +121,7 @@ def test_check_when_the_heart_beats_meanwhile_then_not_mistaken_for_an_end() -> 
 
 
 def test_check_when_the_heart_is_ended_while_it_beats_then_no() -> None:
-    """
-    A check of an ended job fails although its old number is free, because the newest heartbeat
-    counts.
-    """
+    """A check of an ended job fails, because the newest heartbeat counts."""
     store = MemoryStore()
     job = Job(1, MemoryStore(store.objects)).alive()
     claims = Claims(Job(1, store).jobs, job.heart)
@@ -151,9 +141,7 @@ def test_check_when_the_heart_is_ended_while_it_beats_then_no() -> None:
 
 
 def test_check_when_a_later_claim_is_there_then_no() -> None:
-    """
-    A check fails once a later claim exists, whichever job wrote it and whatever the heartbeats say.
-    """
+    """A check fails once a later claim exists, whatever the heartbeats say."""
     job = Job(1).alive()
     job.claims.acquire([ORDERS, PAYMENTS])
     job.store.objects[job.jobs.claim_key(ORDERS, 2)] = b"{}"  # type: ignore[attr-defined]
@@ -162,10 +150,7 @@ def test_check_when_a_later_claim_is_there_then_no() -> None:
 
 
 def test_check_when_the_beat_has_expired_then_no_until_the_next() -> None:
-    """
-    A check fails by the job's own clock once its heartbeat expired, and succeeds again after the
-    next one.
-    """
+    """A check fails once the own heartbeat expired, and succeeds after the next one."""
     job = Job(1).alive()
     job.claims.acquire([ORDERS])
     job.clock.now_ms = NOW_MS + TTL_MS
@@ -175,10 +160,7 @@ def test_check_when_the_beat_has_expired_then_no_until_the_next() -> None:
 
 
 def test_check_when_an_answer_may_be_older_then_the_store_is_asked_once() -> None:
-    """
-    A check may use an answer as old as the caller allows, never beyond the job's own heartbeat, and
-    asks the store once.
-    """
+    """A check may use a recent answer, never beyond the job's own heartbeat."""
     store = MemoryStore()
     job = Job(1, store).alive()
     seconds = [100.0]
@@ -197,9 +179,7 @@ def test_check_when_an_answer_may_be_older_then_the_store_is_asked_once() -> Non
 
 
 def test_f126_claim_when_its_outcome_is_unknown_then_what_lies_there_decides() -> None:
-    """
-    After a claim of unknown outcome the job reads the store, and a claim with its name is its own.
-    """
+    """After a claim of unknown outcome, a claim with the job's name is its own."""
     store = MemoryStore()
     job = Job(1, store).alive()
     store.next_puts.extend(["landed", "lost"])
@@ -220,9 +200,7 @@ def test_topic_when_its_claim_cannot_be_read_then_busy(content: bytes) -> None:
 
 
 def test_job_when_its_beats_do_not_get_through_then_takes_nothing() -> None:
-    """
-    A job whose heartbeats cannot be written takes no topic, as other jobs would take it for dead.
-    """
+    """A job whose heartbeats cannot be written takes no topic."""
     job = Job(1)
     with pytest.raises(StoreUnavailable, match="beats"):
         job.claims.acquire([ORDERS])
@@ -230,10 +208,7 @@ def test_job_when_its_beats_do_not_get_through_then_takes_nothing() -> None:
 
 
 def test_claim_when_the_store_ignores_conditions_then_read_back() -> None:
-    """
-    A job reads its claim back, because a store that ignores conditions may hold another job's
-    claim.
-    """
+    """A job reads its claim back, because a store may ignore conditions."""
     job = Job(1, is_put_conditional=False).alive()
     job.claims.acquire([ORDERS])
     assert job.claims.check(ORDERS)

@@ -89,9 +89,7 @@ def partial(one: SegmentMetadata) -> StoredObjects:
         ("overdue", OpenCopyWriter.ENDED),
     ],
 )
-def test_copies_when_a_plan_names_them_then_its_job_is_their_writer(
-    end: str, writer: OpenCopyWriter
-) -> None:
+def test_copies_that_a_plan_names_are_of_its_job(end: str, writer: OpenCopyWriter) -> None:
     """Copies named in a plan have that plan's job as writer, by its heartbeats."""
     job = Job(1)
     plan = plan_of()
@@ -116,15 +114,6 @@ def test_copies_when_no_plan_names_them_then_foreign() -> None:
     assert found.writer is OpenCopyWriter.FOREIGN
     assert evidence(Job(2).jobs, [stranger], job.job_id, never)[0].writer is OpenCopyWriter.FOREIGN
     assert evidence(job.jobs, [], job.job_id, never) == []
-
-
-def test_copies_when_the_job_is_the_one_that_asks_then_may_be_dealt_with() -> None:
-    """A job may handle its own open copies when it plans again."""
-    job = Job(1).alive()
-    plan = plan_of()
-    keep(job, plan)
-    found = evidence(job.jobs, new_copies(plan), job.job_id, partial)
-    assert {one.writer for one in found} == {OpenCopyWriter.ENDED}
 
 
 def test_copies_when_a_newer_job_deals_with_them_then_its_standing_counts() -> None:

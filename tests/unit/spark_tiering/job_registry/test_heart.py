@@ -46,13 +46,8 @@ def test_heart_when_time_passes_then_its_beat_holds_until_it_expires() -> None:
 
 
 @pytest.mark.parametrize("told", ["landed", "lost"])
-def test_f126_heart_when_nobody_answers_then_its_next_beat_follows_what_was_written(
-    told: str,
-) -> None:
-    """
-    After an unanswered heartbeat the job looks up what the store holds and continues with the next
-    number.
-    """
+def test_f126_heart_when_unanswered_then_its_next_beat_follows(told: str) -> None:
+    """After an unanswered heartbeat the job continues with the next number in the store."""
     store = MemoryStore()
     job = Job(1, store).alive()
     failures = iter([True])
@@ -74,9 +69,7 @@ def test_f126_heart_when_nobody_answers_then_its_next_beat_follows_what_was_writ
 
 
 def test_heart_when_an_older_beat_cannot_be_removed_then_removed_later() -> None:
-    """
-    An older heartbeat that could not be removed is removed with the next beat and disturbs nothing.
-    """
+    """An older heartbeat that could not be removed is removed with the next beat."""
     store = MemoryStore()
     job = Job(1, store).alive()
 
@@ -130,10 +123,7 @@ def test_heart_when_started_then_beats_by_itself_until_stopped() -> None:
 
 
 def test_heart_when_its_end_cannot_be_told_then_nothing_is_raised() -> None:
-    """
-    An end that cannot be written raises nothing, and topics become free when the last heartbeat
-    expires.
-    """
+    """An end that cannot be written raises nothing; topics become free by expiry."""
     store = MemoryStore()
     job = Job(1, store).alive()
 

@@ -28,9 +28,7 @@ def agreed(history: Epochs, leader: Epochs, leader_next_offset: int) -> int | No
 
 
 def end_of(leader: Epochs, next_offset: int, epoch: int) -> tuple[int, int]:
-    """
-    Answer as Kafka's leader does: its largest epoch at or below *epoch*, and that epoch's end.
-    """
+    """Answer as a leader does: its largest epoch at or below *epoch*, and its end."""
     if not leader or epoch > leader[-1][0]:
         return -1, -1
     ends = [*(start for _, start in leader[1:]), next_offset]
@@ -52,13 +50,8 @@ CASES: dict[str, tuple[Epochs, int, int | None]] = {
 
 
 @pytest.mark.parametrize(("leader", "next_offset", "expected"), CASES.values(), ids=CASES)
-def test_replica_when_held_to_its_leader_then_counts_as_far_as_both_agree(
-    leader: Epochs, next_offset: int, expected: int | None
-) -> None:
-    """
-    A replica counts up to the offset where both logs have the same epochs, and not at all when the
-    leader cannot answer.
-    """
+def test_replica_is_held_to_its_log(leader: Epochs, next_offset: int, expected: int | None) -> None:
+    """A replica counts up to where both logs differ, and not at all without an answer."""
     assert agreed(HISTORY, leader, next_offset) == expected
 
 
@@ -72,9 +65,7 @@ NONSENSE = {"an epoch above": (6, 10), "a negative end": (5, -1), "a negative ep
 
 
 @pytest.mark.parametrize(("epoch", "next_offset"), NONSENSE.values(), ids=NONSENSE)
-def test_replica_when_the_answer_makes_no_sense_then_nothing_is_agreed(
-    epoch: int, next_offset: int
-) -> None:
+def test_replica_when_the_answer_is_odd_then_never_agrees(epoch: int, next_offset: int) -> None:
     """An answer that no leader gives proves no agreement, and the request is not repeated."""
     agreement = ReplicaAgreement(HISTORY)
     agreement.hear(epoch, next_offset)
@@ -83,10 +74,7 @@ def test_replica_when_the_answer_makes_no_sense_then_nothing_is_agreed(
 
 @st.composite
 def logs(draw: st.DrawFn) -> tuple[list[int], list[int]]:
-    """
-    Draw the epoch of each record of a replica and of its leader: equal up to some offset, then odd
-    ones here and even ones there; the last is the leader's.
-    """
+    """Draw record epochs of replica and leader: equal up to an offset, then odd and even ones."""
     common = sorted(draw(st.lists(st.integers(0, 4), max_size=8)))
     least = common[-1] if common else 0
     later = range(least + 1, 14)
@@ -102,9 +90,7 @@ def history_of(records: list[int]) -> Epochs:
 
 
 @given(logs())
-def test_replica_when_logs_part_anywhere_then_nothing_behind_that_counts(
-    pair: tuple[list[int], list[int]],
-) -> None:
+def test_replica_counts_up_to_where_logs_part(pair: tuple[list[int], list[int]]) -> None:
     """Where logs diverge, nothing behind counts, because only one leader writes under an epoch."""
     replica, leader = pair
     until = agreed(history_of(replica), history_of(leader), len(leader))

@@ -6,7 +6,7 @@ import pytest
 
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.settings import SaslMechanism, SecurityProtocol
-from spark_tiering.segment_sources.client_settings import client_settings
+from spark_tiering.segment_sources.cluster import client_settings
 
 PASSWORD = "a=b, c#d"
 LOGIN = {
@@ -21,10 +21,7 @@ LOGIN = {
 
 
 def test_properties_when_given_then_are_those_of_java() -> None:
-    """
-    Kafka's own property names configure users, mechanisms and stores, and any password is kept
-    whole.
-    """
+    """Kafka's property names configure users, mechanisms and stores; passwords stay whole."""
     found = client_settings(("one:9092", "two:9093"), LOGIN, 30)
     security = found.security
     assert found.bootstrap_servers == ("one:9092", "two:9093")
@@ -39,9 +36,7 @@ def test_properties_when_given_then_are_those_of_java() -> None:
 
 
 @pytest.mark.parametrize(("timeout_s", "expected"), [(0.5, 500), (30, 30_000), (600, 30_000)])
-def test_time_when_it_is_short_then_no_request_takes_longer(
-    timeout_s: float, expected: int
-) -> None:
+def test_short_time_limits_every_request(timeout_s: float, expected: int) -> None:
     """Each request takes at most the time of the whole call, also on a hanging broker."""
     assert client_settings("one:9092,two:9092", None, timeout_s).request_timeout_ms == expected
 
@@ -58,12 +53,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("properties", "text"), WRONG.values(), ids=WRONG)
-def test_properties_when_they_cannot_be_taken_over_then_are_refused(
-    properties: dict[str, str], text: str
-) -> None:
-    """
-    Properties that cannot be used are refused in one line with the key and without a secret value.
-    """
+def test_unusable_properties_are_refused(properties: dict[str, str], text: str) -> None:
+    """Unusable properties are refused in one line with the key, without a secret value."""
     with pytest.raises(ConfigError, match=text) as caught:
         client_settings("one:9092", properties, 30)
     assert "hidden" not in str(caught.value)

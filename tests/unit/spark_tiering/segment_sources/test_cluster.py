@@ -1,7 +1,4 @@
-"""
-The cluster for blocking callers: facts of partitions, offsets, settings of topics and their
-changes.
-"""
+"""The cluster for blocking callers: facts of partitions, offsets, settings of topics."""
 
 from __future__ import annotations
 
@@ -22,13 +19,12 @@ from rlmm.kafka_messages.configs import AlterTopicRequest, TopicRequestOutcome
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.offsets import (
     EARLIEST,
-    EARLIEST_LOCAL,
     LATEST,
     LATEST_TIERED,
     READ_COMMITTED,
     ListOffsetsRequest,
 )
-from spark_tiering.segment_sources.cluster import TierCluster, TopicSettingInForce
+from spark_tiering.segment_sources.cluster import TierCluster
 from spark_tiering.segment_sources.survey import ClusterPartition
 from tests.support.kafka.fake_connections import FakeDialer
 from tests.support.kafka.fake_kafka import CLUSTER_ID
@@ -63,10 +59,7 @@ def a_cluster() -> FakeTopics:
 
 
 def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
-    """
-    Each end of a log comes from its own request, and a partition without a leader has unknown ends,
-    not zero.
-    """
+    """Each end of a log is its own request; without a leader ends are unknown, not zero."""
     kafka = a_cluster()
     with opened(kafka) as cluster:
         facts = cluster.partition_facts(lambda _: True)
@@ -101,20 +94,6 @@ def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
     }
 
 
-def test_facts_when_a_topic_is_compacted_then_they_say_so() -> None:
-    """The facts say whether a topic is compacted, also with deletion, and its index interval."""
-    settings = {"cleanup.policy": "compact,delete", "index.interval.bytes": "100"}
-    kafka = FakeTopics(
-        kept=FakeTopic([FakeLog()], settings),
-        plain=FakeTopic([FakeLog()], {"cleanup.policy": "delete"}),
-    )
-    with opened(kafka) as cluster:
-        facts = cluster.partition_facts(lambda _: True)
-    kept, plain = facts[kafka.partition("kept")], facts[kafka.partition("plain")]
-    assert (kept.is_compacted, kept.index_interval_bytes) == (True, 100)
-    assert (plain.is_compacted, plain.index_interval_bytes) == (False, None)
-
-
 def test_facts_when_a_topic_is_not_wanted_then_nothing_is_asked_about_it() -> None:
     """No request is made about unwanted topics, so that no rights on them are needed."""
     kafka = a_cluster()
@@ -127,10 +106,7 @@ def test_facts_when_a_topic_is_not_wanted_then_nothing_is_asked_about_it() -> No
 
 
 def test_facts_when_offsets_move_meanwhile_then_are_too_low_and_never_too_high() -> None:
-    """
-    Moving offsets give facts that are too low, never too high: the log start offset is read first,
-    and the last stable offset before the high watermark.
-    """
+    """Moving offsets give facts that are too low, never too high."""
     kafka = a_cluster()
     with opened(kafka) as cluster:
         cluster.partition_facts(lambda topic: topic == "plain")
@@ -139,10 +115,7 @@ def test_facts_when_offsets_move_meanwhile_then_are_too_low_and_never_too_high()
 
 
 def test_facts_when_a_leader_is_too_old_to_tell_of_the_tier_then_that_is_unknown() -> None:
-    """
-    A leader too old to report tier offsets leaves them unknown, and only callers that need them get
-    an error.
-    """
+    """A leader too old to report tier offsets leaves them unknown."""
     kafka = a_cluster()
     kafka.offsets_version_max = 7
     with opened(kafka) as cluster:
@@ -156,36 +129,12 @@ def test_facts_when_a_leader_is_too_old_to_tell_of_the_tier_then_that_is_unknown
         assert cluster.why_too_old() == ""
 
 
-def test_facts_when_settings_may_not_be_read_then_nothing_is_told() -> None:
-    """
-    Without the right to read settings the facts of a topic are an error, since a tiered one might
-    pass for untiered.
-    """
-    kafka = a_cluster()
-    kafka.topics["tiered"].code_of_settings = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    with opened(kafka) as cluster, pytest.raises(LogNotPermitted, match="DESCRIBE_CONFIGS"):
-        cluster.partition_facts(lambda _: True)
-
-
 def test_facts_when_a_topic_may_not_be_described_then_says_so() -> None:
     """A topic that the user may not describe is an error, not an empty topic."""
     kafka = a_cluster()
     kafka.topics["plain"].code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     with opened(kafka) as cluster, pytest.raises(LogNotPermitted, match="topic plain"):
         cluster.partition_facts(lambda _: True)
-
-
-ENDS = {"start": (EARLIEST, 0), "end": (LATEST, 100), "on disk": (EARLIEST_LOCAL, 40)}
-
-
-@pytest.mark.parametrize(("time", "expected"), ENDS.values(), ids=ENDS)
-def test_offsets_when_asked_then_are_those_of_leaders(time: int, expected: int) -> None:
-    """Each end of a log is requested from the leader by its Kafka number."""
-    kafka = a_cluster()
-    wanted = kafka.partition("tiered")
-    with opened(kafka) as cluster:
-        assert cluster.offsets([wanted], time) == {wanted: expected}
-        assert cluster.last_stable_offsets([wanted]) == {wanted: 90}
 
 
 def test_offsets_when_the_tier_is_empty_then_its_end_is_told_as_such() -> None:
@@ -209,23 +158,6 @@ def test_ends_of_epochs_when_asked_then_each_partition_by_its_own_epoch() -> Non
         assert cluster.epoch_ends({first: -1}) == {first: (-1, -1)}
 
 
-def test_settings_when_asked_then_say_what_is_set_on_the_topic() -> None:
-    """
-    The answer distinguishes settings in force from settings set on the topic, which may have to be
-    unset again.
-    """
-    kafka = a_cluster()
-    with opened(kafka) as cluster:
-        names = ("retention.ms", "remote.storage.enable", "no.such.setting")
-        assert cluster.topic_settings(["plain", "gone"], names) == {
-            "plain": {
-                "retention.ms": TopicSettingInForce("1000", is_explicit=True),
-                "remote.storage.enable": TopicSettingInForce("false", is_explicit=False),
-            }
-        }
-        assert cluster.topic_settings(["tiered"], None)["tiered"].keys() == TIERED.keys()
-
-
 def test_change_when_made_then_is_one_request_and_all_else_stays() -> None:
     """A change is one request with all sets and unsets, and other settings are not sent."""
     kafka = a_cluster()
@@ -241,14 +173,6 @@ def test_change_when_made_then_is_one_request_and_all_else_stays() -> None:
     }
 
 
-def test_change_when_only_checked_then_nothing_is_changed() -> None:
-    """A validated change reports the cluster's answer and changes nothing."""
-    kafka = a_cluster()
-    with opened(kafka) as cluster:
-        cluster.alter_topic_settings("tiered", {"retention.ms": "5"}, is_only_checked=True)
-    assert kafka.topics["tiered"].settings == TIERED
-
-
 REFUSALS: dict[str, tuple[int, str | None, type[Exception], str]] = {
     "no such value": (ErrorCode.INVALID_CONFIG, "it must be -2", ConfigError, "it must be -2"),
     "no such topic": (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None, ConfigError, "UNKNOWN_TOPIC"),
@@ -261,10 +185,7 @@ REFUSALS: dict[str, tuple[int, str | None, type[Exception], str]] = {
 def test_change_when_it_is_not_taken_then_the_error_says_what_helps(
     code: int, reason: str | None, error: type[Exception], text: str
 ) -> None:
-    """
-    A refused change gives one of three errors with the reason: invalid, not authorized, or perhaps
-    later.
-    """
+    """A refused change is one of three errors: invalid, not authorized, or perhaps later."""
     kafka = a_cluster()
     kafka.change = TopicRequestOutcome(code, reason)
     with opened(kafka) as cluster, pytest.raises(error, match=rf"topic tiered.*{text}"):
@@ -295,10 +216,7 @@ def test_cluster_when_closed_then_calls_are_refused_and_connections_are_closed()
 
 
 def test_cluster_when_its_settings_cannot_be_meant_then_is_refused_before_anything() -> None:
-    """
-    A cluster with an invalid address, time or property is refused in one line before any
-    connection.
-    """
+    """An invalid address, time or property is refused before any connection."""
     wrong: list[dict[str, Any]] = [
         {"bootstrap_servers": "broker"},
         {"bootstrap_servers": ""},

@@ -1,6 +1,4 @@
-"""
-The survey: from a source and the cluster's facts to the input of a plan, over partitions in memory.
-"""
+"""The survey: from a source and the cluster's facts to the input of a plan, in memory."""
 
 from __future__ import annotations
 
@@ -32,13 +30,9 @@ ID, OTHER_ID = Uuid(bytes(range(16))), Uuid(bytes(range(1, 17)))
 ORDERS = TopicIdPartition(ID, "orders", 3)
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 FACTS = ClusterPartition(
-    is_tiered=True,
-    log_start=0,
-    last_stable_offset=251,
-    high_watermark=257,
-    retention_ms=1000,
+    is_tiered=True, log_start=0, last_stable_offset=251, high_watermark=257, retention_ms=1000,
     leader=1,
-)
+)  # fmt: skip
 
 
 class MadeSource:
@@ -86,10 +80,7 @@ def shorter(files: MemoryFiles) -> MemoryFiles:
 
 
 def test_partition_when_it_is_surveyed_then_has_segments_history_and_facts() -> None:
-    """
-    A surveyed partition has the segments of its listing, the epochs of its checkpoint file and the
-    cluster's facts.
-    """
+    """A surveyed partition has its segments, the checkpoint's epochs and the cluster's facts."""
     files = example_partition()
     (one,), unusable = surveyed(found(files), facts={ORDERS: FACTS})
     assert unusable == []
@@ -109,42 +100,28 @@ def test_partition_when_it_is_surveyed_then_has_segments_history_and_facts() -> 
     assert set(files.bytes_read) == {"leader-epoch-checkpoint"}  # no segment is read for that
 
 
-def test_partition_when_offline_then_its_files_tell_what_is_stable() -> None:
-    """Offline, the stable end follows from the newest snapshot and the markers behind it."""
-    (one,), _ = surveyed(found())
-    assert one.source.last_stable_offset == 257
-    assert (one.source.is_tiered, one.source.log_start, one.source.retention_ms) == (
-        False,
-        None,
-        None,
-    )
+NO_FACTS = ClusterPartition(False, None, None, None, None, None)
+BARE = example_partition().without(".snapshot", "0000.log")
 
 
-def test_partition_when_offline_then_nothing_is_stable_that_may_not_be_replicated() -> None:
-    """Offline, the stable end is at most the broker's recorded high watermark."""
-    (one,), _ = surveyed(found(high_watermark=130))
-    assert one.source.last_stable_offset == 130
-
-
-def test_partition_when_nothing_tells_what_is_stable_then_it_is_unknown() -> None:
-    """Offline, the stable end is unknown without a snapshot or the start of the log."""
-    files = example_partition().without(".snapshot", "0000.log")
-    (one,), _ = surveyed(found(files))
-    assert one.source.last_stable_offset is None
-
-
-def test_partition_when_the_cluster_does_not_tell_then_files_are_not_asked_instead() -> None:
-    """A partition without a leader has no last stable offset, whatever the replica's files hold."""
-    facts = ClusterPartition(
-        is_tiered=False,
-        log_start=None,
-        last_stable_offset=None,
-        high_watermark=None,
-        retention_ms=None,
-        leader=None,
-    )
-    (one,), _ = surveyed(found(), facts={ORDERS: facts})
-    assert one.source.last_stable_offset is None
+@pytest.mark.parametrize(
+    ("replica", "facts", "expected"),
+    [
+        (found(), None, 257),
+        (found(high_watermark=130), None, 130),
+        (found(BARE), None, None),
+        (found(), {ORDERS: NO_FACTS}, None),
+    ],
+    ids=["files", "replicated", "files do not tell", "cluster does not tell"],
+)
+def test_last_stable_offset_is_the_clusters_or_else_of_the_files(
+    replica: FoundPartition, facts: dict[Any, Any] | None, expected: int | None
+) -> None:
+    """Offline the files tell what is stable, up to the high watermark; else the cluster alone."""
+    (one,), _ = surveyed(replica, facts=facts)
+    assert one.source.last_stable_offset == expected
+    source = one.source
+    assert (source.is_tiered, source.log_start, source.retention_ms) == (False, None, None)
 
 
 def test_topic_when_it_is_not_wanted_then_is_not_looked_at() -> None:
@@ -177,10 +154,7 @@ MISFITS = {
 def test_partition_when_it_does_not_fit_then_is_of_no_use(
     replica: FoundPartition, facts: Mapping[TopicIdPartition, ClusterPartition] | None, why: str
 ) -> None:
-    """
-    An inconsistent partition is reported with place and reason, and the others are surveyed without
-    it.
-    """
+    """An inconsistent partition is reported with place and reason; the others are surveyed."""
     neighbour = found(partition=TopicIdPartition(ID, "orders", 4))
     told = None if facts is None else {**facts, neighbour.partition: FACTS}
     (one,), unusable = surveyed(replica, neighbour, facts=told, cluster_id=CLUSTER)
@@ -207,9 +181,7 @@ def test_unusable_when_the_source_tells_of_it_then_stays_told() -> None:
 
 
 def test_partition_when_its_leaders_are_not_known_then_has_no_history() -> None:
-    """
-    A partition whose checkpoint file is missing or damaged has no history, and the survey goes on.
-    """
+    """A partition whose checkpoint is missing or damaged has no history."""
     for content in (None, b"0\n1\ntorn"):
         files = changed(example_partition(), checkpoint=content)
         (one,), unusable = surveyed(found(files), facts={ORDERS: FACTS})
@@ -244,9 +216,7 @@ CHOICES: dict[str, tuple[list[FoundPartition], int]] = {
 
 
 @pytest.mark.parametrize(("replicas", "expected"), CHOICES.values(), ids=CHOICES)
-def test_f113_replicas_when_there_are_several_then_one_log_is_taken(
-    replicas: list[FoundPartition], expected: int
-) -> None:
+def test_f113_one_of_several_replicas(replicas: list[FoundPartition], expected: int) -> None:
     """Of several replicas the survey takes the leader's log, or else the longest."""
     (one,), unusable = surveyed(*replicas, facts={ORDERS: FACTS})
     assert [replica.files is one.files for replica in replicas].index(True) == expected
@@ -254,13 +224,8 @@ def test_f113_replicas_when_there_are_several_then_one_log_is_taken(
     assert [misfit.place for misfit in unusable] == [replica.origin.place for replica in gone]
 
 
-def test_f113_replica_when_it_differs_from_the_leaders_log_then_counts_as_far_as_both_agree() -> (
-    None
-):
-    """
-    A replica's records that differ from the leader's log are not stable and never copied, even
-    below the last stable offset.
-    """
+def test_f113_replica_when_it_differs_then_counts_as_far_as_both_agree() -> None:
+    """A replica's records that differ from the leader's log are never stable."""
     asked: list[Mapping[TopicIdPartition, int]] = []
 
     def epoch_ends(epochs: Mapping[TopicIdPartition, int]) -> dict[TopicIdPartition, Any]:
@@ -276,10 +241,7 @@ def test_f113_replica_when_it_differs_from_the_leaders_log_then_counts_as_far_as
 
 
 def test_f113_replica_when_it_cannot_be_held_to_its_leader_then_nothing_of_it_is_stable() -> None:
-    """
-    A replica that cannot be compared with its leader, for lack of an answer or of its history, has
-    no stable records.
-    """
+    """A replica that cannot be compared with its leader has no stable records."""
     (one,), _ = surveyed(found(), facts={ORDERS: FACTS}, epoch_ends=lambda _: {})
     assert one.source.last_stable_offset is None
     files = changed(example_partition(), checkpoint=None)
@@ -314,10 +276,7 @@ def test_compacted_topic_when_surveyed_then_its_segments_may_have_holes() -> Non
 
 
 def test_last_stable_offset_when_offline_and_compacted_then_is_found_behind_a_hole() -> None:
-    """
-    Offline, the last stable offset of a compacted partition is found behind a hole by reading the
-    records after the newest snapshot.
-    """
+    """Offline, the last stable offset of a compacted log is found behind a hole."""
     log = example_partition().contents["00000000000000000120.log"]
     files = changed(
         example_partition().without("251.snapshot", "120.snapshot"),

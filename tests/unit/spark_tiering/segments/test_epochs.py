@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spark_tiering.segments import leader_epochs as epochs
-from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind
+from spark_tiering.segments.findings import SegmentFinding
+from spark_tiering.segments.findings import SegmentFindingKind as Kind
 from spark_tiering.segments.leader_epochs import (
     EpochsJudge,
     EpochsOfLog,
@@ -25,31 +26,25 @@ def batch(base_offset: int, epoch: int) -> LogBatch:
 @pytest.mark.parametrize(
     ("content", "kind", "text"),
     [
-        pytest.param(b"0\n1\n4 x\n", SegmentFindingKind.DAMAGED, "no leader epoch", id="no number"),
-        pytest.param(b"1\n0\n", SegmentFindingKind.DAMAGED, "version", id="version"),
-        pytest.param(b"0\n3\n4 0\n", SegmentFindingKind.DAMAGED, "its count says 3", id="count"),
-        pytest.param(b"0\n1\n4 0\n\n", SegmentFindingKind.DAMAGED, "2 lines", id="blank last line"),
-        pytest.param(b"\xff\xfe", SegmentFindingKind.DAMAGED, "no text", id="no text"),
+        pytest.param(b"0\n1\n4 x\n", Kind.DAMAGED, "no leader epoch", id="no number"),
+        pytest.param(b"1\n0\n", Kind.DAMAGED, "version", id="version"),
+        pytest.param(b"0\n3\n4 0\n", Kind.DAMAGED, "its count says 3", id="count"),
+        pytest.param(b"0\n1\n4 0\n\n", Kind.DAMAGED, "2 lines", id="blank last line"),
+        pytest.param(b"\xff\xfe", Kind.DAMAGED, "no text", id="no text"),
         pytest.param(
             b"0\n1\n" + b"9" * 5000 + b" 0\n",
-            SegmentFindingKind.DAMAGED,
+            Kind.DAMAGED,
             "no leader",
             id="long number",
         ),
-        pytest.param(b"0\n2\n4 0\n4 9\n", SegmentFindingKind.UNORDERED, "(4, 9)", id="epoch twice"),
-        pytest.param(
-            b"0\n2\n4 9\n5 9\n", SegmentFindingKind.UNORDERED, "(5, 9)", id="offset twice"
-        ),
-        pytest.param(b"0\n0\n", SegmentFindingKind.MISSING, "no epochs", id="none"),
-        pytest.param(b"", SegmentFindingKind.MISSING, "no epochs", id="empty"),
+        pytest.param(b"0\n2\n4 0\n4 9\n", Kind.UNORDERED, "(4, 9)", id="epoch twice"),
+        pytest.param(b"0\n2\n4 9\n5 9\n", Kind.UNORDERED, "(5, 9)", id="offset twice"),
+        pytest.param(b"0\n0\n", Kind.MISSING, "no epochs", id="none"),
+        pytest.param(b"", Kind.MISSING, "no epochs", id="empty"),
     ],
 )
-def test_check_point_when_it_is_not_right_then_says_how(
-    content: bytes, kind: SegmentFindingKind, text: str
-) -> None:
-    """
-    A checkpoint file that is not text, has epochs that do not rise, or is missing is a finding.
-    """
+def test_wrong_check_point_says_how(content: bytes, kind: Kind, text: str) -> None:
+    """A checkpoint that is not text, does not rise, or is missing is a finding."""
     found = epochs_of_file("f", content)
     assert isinstance(found, SegmentFinding)
     assert found.kind is kind
@@ -77,10 +72,7 @@ def test_history_when_cut_then_is_the_segments(
     carried: tuple[tuple[int, int], ...],
     own: tuple[tuple[int, int], ...],
 ) -> None:
-    """
-    The epochs of a segment include those from the log's start, and the listed ones begin at the
-    segment's base offset.
-    """
+    """The listed epochs of a segment begin at its base offset."""
     assert epochs_until(HISTORY, next_offset) == carried
     assert epochs_within(HISTORY, base_offset, next_offset) == own
 

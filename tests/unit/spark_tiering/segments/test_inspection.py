@@ -8,8 +8,8 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.records.writer import Producer
-from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
-from spark_tiering.segments.log_walk import LOG_BYTES_MAX
+from spark_tiering.segments.findings import SegmentFindingKind as Kind
+from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.segment_inspection import (
     NOTHING_BEFORE,
     NOTHING_KNOWN,
@@ -43,9 +43,7 @@ RECORDED_RULES = InspectionRules(index_interval_bytes=300)
 
 
 def test_segments_when_every_file_is_right_then_are_copied_as_they_are() -> None:
-    """
-    Sound segments have no finding, are copied as they are, and their epochs are cut to the segment.
-    """
+    """Sound segments have no finding and are copied as they are."""
     first, second = inspect_all(example_partition())
     assert first.findings == second.findings == ()
     assert second.blockers == ()
@@ -80,13 +78,8 @@ def test_segments_of_a_broker_when_inspected_one_by_one_then_need_nothing_before
         pytest.param(recorded_partition(), RECORDED_RULES, id="of a broker"),
     ],
 )
-def test_files_when_all_are_missing_then_are_made_as_the_broker_wrote_them(
-    files: MemoryFiles, rules: InspectionRules
-) -> None:
-    """
-    Files rebuilt from the logs alone equal the broker's byte for byte, except for indexes where the
-    broker stopped within a segment.
-    """
+def test_missing_files_are_made_as_brokers_do(files: MemoryFiles, rules: InspectionRules) -> None:
+    """Files rebuilt from the logs equal the broker's, but for indexes where it stopped."""
     stored = inspect_all(files, rules)
     made = inspect_all(files.without(*COMPANIONS), rules)
     assert len(made) == 2
@@ -113,31 +106,18 @@ LOG_BYTES = GOOD[f"{SECOND}.log"]
 @pytest.mark.parametrize(
     ("log", "kind", "text"),
     [
-        pytest.param(None, SegmentFindingKind.MISSING, SECOND, id="missing"),
-        pytest.param(LOG_BYTES[:-1], SegmentFindingKind.TORN, "77 bytes", id="torn"),
-        pytest.param(
-            LOG_BYTES[:-78], SegmentFindingKind.HOLE, "ends at offset 249", id="a batch short"
-        ),
-        pytest.param(b"", SegmentFindingKind.HOLE, "ends at offset 119, not 250", id="empty"),
-        pytest.param(
-            LOG_BYTES[1171:], SegmentFindingKind.HOLE, "expected 120", id="first batch gone"
-        ),
-        pytest.param(LOG_BYTES + bytes(99), SegmentFindingKind.UNTRIMMED, "zeros", id="zeros"),
-        pytest.param(
-            LOG_BYTES[:1171] * 2 + LOG_BYTES[2342:], SegmentFindingKind.UNORDERED, "130", id="twice"
-        ),
-        pytest.param(
-            LOG_BYTES + data_batch(251, T_MS),
-            SegmentFindingKind.OUTSIDE,
-            "below 251",
-            id="too long",
-        ),
-        pytest.param(b"\xff" * 500, SegmentFindingKind.DAMAGED, "byte 0", id="no log"),
+        pytest.param(None, Kind.MISSING, SECOND, id="missing"),
+        pytest.param(LOG_BYTES[:-1], Kind.TORN, "77 bytes", id="torn"),
+        pytest.param(LOG_BYTES[:-78], Kind.HOLE, "ends at offset 249", id="a batch short"),
+        pytest.param(b"", Kind.HOLE, "ends at offset 119, not 250", id="empty"),
+        pytest.param(LOG_BYTES[1171:], Kind.HOLE, "expected 120", id="first batch gone"),
+        pytest.param(LOG_BYTES + bytes(99), Kind.UNTRIMMED, "zeros", id="zeros"),
+        pytest.param(LOG_BYTES[:1171] * 2 + LOG_BYTES[2342:], Kind.UNORDERED, "130", id="twice"),
+        pytest.param(LOG_BYTES + data_batch(251, T_MS), Kind.OUTSIDE, "below 251", id="too long"),
+        pytest.param(b"\xff" * 500, Kind.DAMAGED, "byte 0", id="no log"),
     ],
 )
-def test_segment_when_its_log_is_not_sound_then_is_not_copied(
-    log: bytes | None, kind: SegmentFindingKind, text: str
-) -> None:
+def test_unsound_log_is_not_copied(log: bytes | None, kind: Kind, text: str) -> None:
     """An unsound log is one finding, and neither its files nor the state behind it are judged."""
     report = second_of(changed(example_partition(), log=log))
     assert kinds(report) == [(LOG, kind)]
@@ -145,15 +125,6 @@ def test_segment_when_its_log_is_not_sound_then_is_not_copied(
     assert report.blockers == report.findings
     assert report.parts == {}
     assert report.after == NOTHING_KNOWN
-
-
-def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
-    """A log announced larger than any segment is refused before a byte is read."""
-    files = example_partition()
-    files.told[f"{SECOND}.log"] = LOG_BYTES_MAX + 1
-    report = second_of(files)
-    assert kinds(report) == [(LOG, SegmentFindingKind.TOO_LARGE)]
-    assert f"{SECOND}.log" not in files.bytes_read
 
 
 def test_holes_when_the_topic_is_compacted_then_are_no_finding() -> None:
@@ -184,19 +155,12 @@ def test_first_segment_when_inspected_alone_then_has_nothing_before_it() -> None
 
 
 def test_transaction_over_segments_when_aborted_then_begins_where_it_began() -> None:
-    """
-    An aborted transaction over several segments begins at its first offset, from the snapshot or
-    the earlier segments.
-    """
+    """An aborted transaction over segments begins at its first offset."""
     txn = Producer(9, 0, 0, is_transactional=True)
     parts = [data_batch(0, T_MS, producer=txn), data_batch(10, T_MS)]
     second = marker_batch(20, T_MS, txn) + data_batch(21, T_MS, count=1)
     files = MemoryFiles(
-        {
-            f"{FIRST}.log": b"".join(parts),
-            f"{20:020d}.log": second,
-            f"{22:020d}.log": b"",
-        }
+        {f"{FIRST}.log": b"".join(parts), f"{20:020d}.log": second, f"{22:020d}.log": b""}
     )
     report = inspect_all(files)[1]
     assert report.parts[TXN] == RebuiltPart(
@@ -213,10 +177,7 @@ def test_records_without_times_when_inspected_then_the_file_tells_the_age() -> N
 
 
 def test_log_when_it_is_inspected_then_is_read_once_and_heard_whole() -> None:
-    """
-    An inspection reads the log once and passes all of its bytes to the listener, for example for a
-    hash.
-    """
+    """An inspection reads the log once and passes all bytes to the listener."""
     files, digest = example_partition(), hashlib.sha256()
     inspect_segment(files, ListedSegment(120, 251), on_piece=digest.update)
     assert digest.digest() == hashlib.sha256(LOG_BYTES).digest()

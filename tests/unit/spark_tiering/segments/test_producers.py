@@ -78,10 +78,7 @@ def test_snapshots_of_a_broker_when_read_and_written_then_are_the_same(partition
 
 
 def test_entries_when_written_then_stand_as_a_hash_map_has_them() -> None:
-    """
-    Entries stand in the order of Java's hash buckets, whose number grows with the number of
-    producers.
-    """
+    """Entries stand in the order of Java's hash buckets, which grow with the producers."""
 
     def order(ids: list[int]) -> list[int]:
         entries = {one: ProducerEntry(one, 0, 0, 0, 0, 0, 0, -1) for one in ids}
@@ -118,20 +115,14 @@ GOOD = example_partition().contents["00000000000000000251.snapshot"]
     ],
 )
 def test_snapshot_when_it_is_damaged_then_says_how(content: bytes, text: str) -> None:
-    """
-    A snapshot that a broker would discard is refused with its fault, and none of its lengths is
-    believed.
-    """
+    """A snapshot that a broker would discard is refused with its fault."""
     found = parse_snapshot(content)
     assert isinstance(found, str)
     assert text in found
 
 
 def test_data_when_noted_then_only_the_last_batch_of_a_producer_is_kept() -> None:
-    """
-    For each producer id the last batch's sequences, offsets and time are kept, and batches without
-    producer id leave no entry.
-    """
+    """For each producer only the last batch is kept; batches without producer leave none."""
     state, _ = state_after(data(0, 9), data(10, 10, -1), data(11, 14, sequence=10, epoch=1))
     assert state.entries == {7: ProducerEntry(7, 1, 13, 14, 3, 1011, -1, -1)}
     assert state.first_open_offset is None
@@ -146,19 +137,14 @@ def test_data_when_noted_then_only_the_last_batch_of_a_producer_is_kept() -> Non
         pytest.param(-1, 5, -1, id="none"),
     ],
 )
-def test_sequence_when_it_passes_the_largest_then_begins_anew(
-    sequence: int, count: int, last: int
-) -> None:
+def test_sequence_behind_the_largest_begins_anew(sequence: int, count: int, last: int) -> None:
     """A sequence beyond the largest starts again at zero, as in Kafka."""
     state, _ = state_after(data(0, count - 1, sequence=sequence))
     assert state.entries[7].last_sequence == last
 
 
 def test_transaction_when_it_ends_then_says_from_where_to_where() -> None:
-    """
-    The end of a transaction gives its range and the last stable offset, the start of the oldest
-    other open one.
-    """
+    """The end of a transaction gives its range and the last stable offset."""
     state, ended = state_after(
         data(0, 1, 7, txn=True),
         data(2, 3, 8, txn=True),
@@ -172,10 +158,7 @@ def test_transaction_when_it_ends_then_says_from_where_to_where() -> None:
 
 
 def test_marker_of_a_new_producer_epoch_when_noted_then_forgets_the_last_batch() -> None:
-    """
-    In the second version of transactions a marker raises the producer epoch, and the producer's
-    sequences restart.
-    """
+    """In the second version a marker raises the producer epoch; sequences restart."""
     state, ended = state_after(data(0, 4, txn=True), marker(5, epoch=1))
     assert len(ended) == 1
     assert state.entries[7] == ProducerEntry(7, 1, -1, -1, 0, 2005, 3, -1)
@@ -189,10 +172,7 @@ def test_marker_without_data_when_noted_then_ends_nothing() -> None:
 
 
 def test_state_when_it_goes_on_from_a_snapshot_then_knows_the_open_transactions() -> None:
-    """
-    A state from a snapshot knows its open transactions by first offset, and the oldest decides the
-    last stable offset.
-    """
+    """A state from a snapshot knows its open transactions; the oldest decides."""
     before = {
         9: ProducerEntry(9, 0, 4, 40, 4, 0, -1, 38),
         7: ProducerEntry(7, 0, 4, 30, 4, 0, -1, 22),

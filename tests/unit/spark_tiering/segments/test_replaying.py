@@ -19,6 +19,11 @@ def state_at(files: MemoryFiles, base_offset: int, log_start: int = 0) -> StateB
     return state_before(files, list_segments(files.facts()), base_offset, log_start=log_start)
 
 
+def producers_at(files: MemoryFiles, base_offset: int, log_start: int = 0) -> object:
+    producers = state_at(files, base_offset, log_start).producers
+    return None if producers is None else producers.entries
+
+
 def read_bytes(files: MemoryFiles, ending: str) -> int:
     return sum(count for name, count in files.bytes_read.items() if name.endswith(ending))
 
@@ -26,41 +31,30 @@ def read_bytes(files: MemoryFiles, ending: str) -> int:
 def test_state_when_the_offset_has_a_snapshot_then_no_log_is_read() -> None:
     """The state at an offset with a sound snapshot needs no log."""
     files = example_partition()
-    found = state_at(files, 251)
-    assert found.producers is not None
-    assert found.producers.entries == STATE
+    assert producers_at(files, 251) == STATE
     assert read_bytes(files, ".log") == 0
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\0" * 148], ids=["missing", "empty", "zeros"])
-def test_state_when_its_snapshot_is_no_good_then_an_older_one_is_gone_on_from(
-    content: bytes | None,
-) -> None:
+def test_state_without_its_snapshot_goes_on_from_an_older_one(content: bytes | None) -> None:
     """With a bad snapshot the state continues from an older one over the segments since."""
     files = example_partition().without(SNAPSHOT)
     if content is not None:
         files.contents[SNAPSHOT] = content
-    found = state_at(files, 251)
-    assert found.producers is not None
-    assert found.producers.entries == STATE
+    assert producers_at(files, 251) == STATE
     assert read_bytes(files, "000.log") == 0
     assert read_bytes(files, "120.log") == len(GOOD["00000000000000000120.log"])
 
 
 def test_state_when_there_is_no_snapshot_then_the_start_of_the_log_tells() -> None:
-    """
-    A log from its first offset starts with no producers, and any other one without a snapshot with
-    unknown producers.
-    """
+    """Only a log from its first offset starts with no producers, else they are unknown."""
     bare = example_partition().without(".snapshot")
     found = state_at(bare, 251)
     assert found.producers is not None
     assert format_snapshot(found.producers.entries) == GOOD[SNAPSHOT]
     tail = bare.without("000.log")
     assert state_at(tail, 251) == StateBefore(None, None)
-    told = state_at(tail, 251, log_start=120)
-    assert told.producers is not None
-    assert told.producers.entries == STATE
+    assert producers_at(tail, 251, log_start=120) == STATE
 
 
 def test_state_when_a_log_before_is_damaged_then_is_not_known() -> None:
@@ -80,10 +74,7 @@ def test_state_when_a_listed_segment_has_gone_then_is_not_known() -> None:
 
 
 def test_epochs_when_asked_for_then_come_from_the_start_of_the_log() -> None:
-    """
-    Without a checkpoint file the epochs come from the log, and only when it is complete from its
-    start.
-    """
+    """Without a checkpoint the epochs come from a log complete from its start."""
     files = example_partition()
     segments = list_segments(files.facts())
     assert state_before(files, segments, 251, with_epochs=True).epochs == ((4, 0),)
@@ -92,10 +83,7 @@ def test_epochs_when_asked_for_then_come_from_the_start_of_the_log() -> None:
 
 
 def test_last_stable_offset_when_a_transaction_is_open_then_lies_at_its_first_offset() -> None:
-    """
-    The last stable offset is the first offset of the open transaction, 245, without the active
-    segment that aborts it.
-    """
+    """The last stable offset is the first of the open transaction, 245, not yet aborted."""
     files = example_partition()
     assert last_stable_offset(files) == LastStable(257, "")
     files.contents["00000000000000000251.log"] = b""
@@ -105,10 +93,7 @@ def test_last_stable_offset_when_a_transaction_is_open_then_lies_at_its_first_of
 
 
 def test_last_stable_offset_of_a_broker_when_it_was_stopped_then_is_its_log_end() -> None:
-    """
-    After a clean stop the last stable offset is the log end, by the newest snapshot and the active
-    segment alone.
-    """
+    """After a clean stop the last stable offset is the log end."""
     files = recorded_partition()
     assert last_stable_offset(files).offset == 139
     assert read_bytes(files, "000.log") == read_bytes(files, "062.log") == 0
@@ -120,13 +105,8 @@ def test_last_stable_offset_of_a_broker_when_it_was_stopped_then_is_its_log_end(
     [b"\0" * 500, GOOD["00000000000000000251.log"][:100], b"\0\0"],
     ids=["zeros", "torn", "few"],
 )
-def test_last_stable_offset_when_the_active_segment_is_unfinished_then_ends_before_that(
-    tail: bytes,
-) -> None:
-    """
-    With an unfinished tail in the active segment the last stable offset lies at or below the last
-    whole batch.
-    """
+def test_last_stable_offset_with_an_unfinished_active_segment_ends_before(tail: bytes) -> None:
+    """With an unfinished tail the last stable offset lies at or below the last whole batch."""
     files = example_partition()
     files.contents["00000000000000000251.log"] += tail
     assert last_stable_offset(files).offset == 257
@@ -154,21 +134,15 @@ def test_last_stable_offset_when_the_active_segment_is_unfinished_then_ends_befo
         ),
     ],
 )
-def test_f109_last_stable_offset_when_files_do_not_tell_then_is_unknown(
-    files: MemoryFiles, text: str
-) -> None:
-    """
-    The last stable offset is unknown, with the missing file named, when the files do not prove it.
-    """
+def test_f109_last_stable_offset_when_unproven_is_unknown(files: MemoryFiles, text: str) -> None:
+    """The last stable offset is unknown, and the file named, when files do not prove it."""
     found = last_stable_offset(files)
     assert found.offset is None
     assert text in found.detail
 
 
 def test_snapshot_beyond_the_end_of_the_log_when_met_then_is_not_believed() -> None:
-    """
-    A snapshot beyond the end of the log, left over from a truncation, is skipped for an older one.
-    """
+    """A snapshot beyond the end of the log is skipped for an older one."""
     files = example_partition()
     files.contents["00000000000000000900.snapshot"] = GOOD["00000000000000000120.snapshot"]
     files.contents["00000000000000000251.log"] = b""
@@ -179,10 +153,8 @@ def test_snapshot_within_a_segment_when_met_then_only_what_follows_is_noted() ->
     """From a snapshot within a segment only the batches behind it are applied."""
     files = recorded_partition().without("112.snapshot", "139.snapshot", "062.snapshot")
     whole = recorded_partition()
-    found = state_at(files, 112)
     expected = parse_snapshot(whole.contents["00000000000000000112.snapshot"])
-    assert found.producers is not None
-    assert found.producers.entries == expected
+    assert producers_at(files, 112) == expected
     assert list_segments(files.facts())[1] == ListedSegment(62, 112)
     assert read_bytes(files, "000.log") == 0
 

@@ -23,57 +23,69 @@ def judge(found: tuple[ProducerEntry, ...], *, is_whole: bool = True) -> str:
 
 
 @pytest.mark.parametrize(
-    ("found", "text"),
+    ("found", "text", "is_whole"),
     [
-        pytest.param(ALL, "", id="equal"),
-        pytest.param((BUSY,), "", id="idle ones forgotten"),
-        pytest.param((IDLE._replace(timestamp_ms=5), BUSY, ENDED), "", id="another time"),
-        pytest.param((*ALL, ProducerEntry(9, 0, 1, 20, 1, 5, -1, -1)), "", id="one from before"),
-        pytest.param((IDLE, ENDED), "producer 2: open since 130, and not there", id="open"),
-        pytest.param((IDLE, BUSY._replace(txn_first_offset=-1)), "producer 2", id="not open"),
-        pytest.param((IDLE, BUSY._replace(txn_first_offset=129)), "producer 2", id="since when"),
-        pytest.param((IDLE._replace(txn_first_offset=40), BUSY), "producer 1", id="still open"),
-        pytest.param((IDLE._replace(last_sequence=8), BUSY), "producer 1", id="sequence"),
-        pytest.param((IDLE._replace(last_offset=49), BUSY), "producer 1", id="offset"),
-        pytest.param((IDLE._replace(producer_epoch=1), BUSY), "producer 1", id="epoch"),
+        pytest.param(ALL, "", True, id="equal"),
+        pytest.param((BUSY,), "", True, id="idle ones forgotten"),
+        pytest.param((IDLE._replace(timestamp_ms=5), BUSY, ENDED), "", True, id="another time"),
         pytest.param(
-            (BUSY, ProducerEntry(9, 0, 1, 20, 1, 5, -1, 15)), "knows nothing of it", id="stranger"
+            (*ALL, ProducerEntry(9, 0, 1, 20, 1, 5, -1, -1)), "", True, id="one from before"
+        ),
+        pytest.param((IDLE, ENDED), "producer 2: open since 130, and not there", True, id="open"),
+        pytest.param((IDLE, BUSY._replace(txn_first_offset=-1)), "producer 2", True, id="not open"),
+        pytest.param(
+            (IDLE, BUSY._replace(txn_first_offset=129)), "producer 2", True, id="since when"
+        ),
+        pytest.param(
+            (IDLE._replace(txn_first_offset=40), BUSY), "producer 1", True, id="still open"
+        ),
+        pytest.param((IDLE._replace(last_sequence=8), BUSY), "producer 1", True, id="sequence"),
+        pytest.param((IDLE._replace(last_offset=49), BUSY), "producer 1", True, id="offset"),
+        pytest.param((IDLE._replace(producer_epoch=1), BUSY), "producer 1", True, id="epoch"),
+        pytest.param(
+            (BUSY, ProducerEntry(9, 0, 1, 20, 1, 5, -1, 15)),
+            "knows nothing of it",
+            True,
+            id="stranger",
+        ),
+        pytest.param(
+            (IDLE._replace(last_sequence=1, last_offset=90), BUSY), "", False, id="alone: before"
+        ),
+        pytest.param(
+            (ENDED._replace(last_sequence=8, last_offset=80), BUSY), "", False, id="alone: its data"
+        ),
+        pytest.param((BUSY._replace(txn_first_offset=80),), "", False, id="alone: open for longer"),
+        pytest.param(
+            (BUSY, ProducerEntry(9, 0, 1, 20, 1, 5, -1, 15)), "", False, id="alone: open elsewhere"
+        ),
+        pytest.param(
+            (BUSY._replace(txn_first_offset=-1),), "producer 2", False, id="alone: not open"
+        ),
+        pytest.param(
+            (BUSY._replace(txn_first_offset=131),), "producer 2", False, id="alone: open later"
+        ),
+        pytest.param((), "producer 2", False, id="alone: nothing"),
+        pytest.param((BUSY._replace(last_sequence=4),), "producer 2", False, id="alone: sequence"),
+        pytest.param(
+            (BUSY, ENDED._replace(producer_epoch=0)), "producer 3", False, id="alone: epoch"
+        ),
+        pytest.param(
+            (BUSY, ENDED._replace(txn_first_offset=90)), "producer 3", False, id="alone: ended here"
+        ),
+        pytest.param(
+            (BUSY, ProducerEntry(9, 0, 1, 120, 1, 5, -1, 120)),
+            "producer 9",
+            False,
+            id="alone: never seen",
         ),
     ],
 )
-def test_snapshot_when_the_state_is_known_then_is_held_to_it(
-    found: tuple[ProducerEntry, ...], text: str
+def test_snapshot_is_held_to_the_known_state(
+    found: tuple[ProducerEntry, ...], text: str, is_whole: bool
 ) -> None:
-    """A snapshot must equal the known state except for idle producers and times."""
-    assert judge(found) == "" if not text else text in judge(found)
-
-
-@pytest.mark.parametrize(
-    ("found", "text"),
-    [
-        pytest.param((IDLE._replace(last_sequence=1, last_offset=90), BUSY), "", id="before"),
-        pytest.param((ENDED._replace(last_sequence=8, last_offset=80), BUSY), "", id="its data"),
-        pytest.param((BUSY._replace(txn_first_offset=80),), "", id="open for longer"),
-        pytest.param((BUSY, ProducerEntry(9, 0, 1, 20, 1, 5, -1, 15)), "", id="open elsewhere"),
-        pytest.param((BUSY._replace(txn_first_offset=-1),), "producer 2", id="not open"),
-        pytest.param((BUSY._replace(txn_first_offset=131),), "producer 2", id="open later"),
-        pytest.param((), "producer 2", id="nothing"),
-        pytest.param((BUSY._replace(last_sequence=4),), "producer 2", id="sequence"),
-        pytest.param((BUSY, ENDED._replace(producer_epoch=0)), "producer 3", id="epoch"),
-        pytest.param((BUSY, ENDED._replace(txn_first_offset=90)), "producer 3", id="ended here"),
-        pytest.param(
-            (BUSY, ProducerEntry(9, 0, 1, 120, 1, 5, -1, 120)), "producer 9", id="never seen"
-        ),
-    ],
-)
-def test_snapshot_when_only_the_segment_is_known_then_is_held_to_that(
-    found: tuple[ProducerEntry, ...], text: str
-) -> None:
-    """
-    Without the state before, a snapshot must agree with the segment and may hold anything from
-    before offset 100.
-    """
-    assert judge(found, is_whole=False) == "" if not text else text in judge(found, is_whole=False)
+    """A snapshot must equal the state but for idle producers and times, or the segment alone."""
+    fault = judge(found, is_whole=is_whole)
+    assert text in fault if text else not fault
 
 
 def test_coordinator_epoch_when_no_marker_was_seen_then_is_not_held_to_anything() -> None:

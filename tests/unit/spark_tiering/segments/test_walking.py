@@ -7,7 +7,8 @@ import pytest
 from rlmm.records.compression import Compression, deflate
 from rlmm.records.control import ControlType
 from rlmm.records.writer import Producer, build_batch, records_of
-from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFindingKind as Kind
+from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.log_walk import LOG_BYTES_MAX, LogBatch, LogWalk, TransactionMarker
 from spark_tiering.segments.partition_files import FileStream
 from tests.support.partitions.segments import T_MS, MemoryFiles, data_batch, marker_batch
@@ -50,51 +51,32 @@ def changed(at: int, value: int, content: bytes = LOG) -> bytes:
 @pytest.mark.parametrize(
     ("content", "kind", "stop", "text"),
     [
-        pytest.param(
-            LOG[:-1], SegmentFindingKind.TORN, 1471, "no whole batch", id="last byte gone"
-        ),
-        pytest.param(
-            LOG[:1200], SegmentFindingKind.TORN, 1171, "byte 1171 of 1200", id="in a header"
-        ),
-        pytest.param(LOG[:1300], SegmentFindingKind.TORN, 1171, "byte 1171", id="in a large batch"),
-        pytest.param(LOG + b"\0" * 5, SegmentFindingKind.TORN, 1549, "5 bytes", id="few zeros"),
-        pytest.param(
-            LOG + b"\0" * 9_000, SegmentFindingKind.UNTRIMMED, 1549, "9000 bytes", id="zeros"
-        ),
+        pytest.param(LOG[:-1], Kind.TORN, 1471, "no whole batch", id="last byte gone"),
+        pytest.param(LOG[:1200], Kind.TORN, 1171, "byte 1171 of 1200", id="in a header"),
+        pytest.param(LOG[:1300], Kind.TORN, 1171, "byte 1171", id="in a large batch"),
+        pytest.param(LOG + b"\0" * 5, Kind.TORN, 1549, "5 bytes", id="few zeros"),
+        pytest.param(LOG + b"\0" * 9_000, Kind.UNTRIMMED, 1549, "9000 bytes", id="zeros"),
         pytest.param(
             LOG + b"\0" * 9_000 + b"\1",
-            SegmentFindingKind.DAMAGED,
+            Kind.DAMAGED,
             1549,
             "zeros",
             id="zeros, then not",
         ),
-        pytest.param(
-            changed(1000, 0), SegmentFindingKind.DAMAGED, 0, "crc", id="a bit of a record"
-        ),
-        pytest.param(changed(1180, 255), SegmentFindingKind.TORN, 1171, "", id="length of 16 MB"),
-        pytest.param(
-            changed(1179, 127), SegmentFindingKind.DAMAGED, 1171, "length", id="length of 2 GB"
-        ),
-        pytest.param(
-            changed(1179, 255), SegmentFindingKind.DAMAGED, 1171, "length", id="length below 0"
-        ),
-        pytest.param(changed(16, 3), SegmentFindingKind.DAMAGED, 0, "magic 3", id="magic"),
-        pytest.param(changed(16, 1), SegmentFindingKind.OLD_FORMAT, 0, "magic 1", id="old"),
-        pytest.param(
-            changed(0, 255), SegmentFindingKind.DAMAGED, 0, "offset", id="negative offset"
-        ),
-        pytest.param(
-            b"not a log at all, but text" * 9, SegmentFindingKind.DAMAGED, 0, "", id="text"
-        ),
+        pytest.param(changed(1000, 0), Kind.DAMAGED, 0, "crc", id="a bit of a record"),
+        pytest.param(changed(1180, 255), Kind.TORN, 1171, "", id="length of 16 MB"),
+        pytest.param(changed(1179, 127), Kind.DAMAGED, 1171, "length", id="length of 2 GB"),
+        pytest.param(changed(1179, 255), Kind.DAMAGED, 1171, "length", id="length below 0"),
+        pytest.param(changed(16, 3), Kind.DAMAGED, 0, "magic 3", id="magic"),
+        pytest.param(changed(16, 1), Kind.OLD_FORMAT, 0, "magic 1", id="old"),
+        pytest.param(changed(0, 255), Kind.DAMAGED, 0, "offset", id="negative offset"),
+        pytest.param(b"not a log at all, but text" * 9, Kind.DAMAGED, 0, "", id="text"),
     ],
 )
 def test_log_when_it_is_not_sound_then_says_what_and_where(
-    content: bytes, kind: SegmentFindingKind, stop: int, text: str, piece_bytes: int
+    content: bytes, kind: Kind, stop: int, text: str, piece_bytes: int
 ) -> None:
-    """
-    A walk gives the batches before a fault, then one finding with its byte position, and nothing
-    behind it.
-    """
+    """A walk gives the batches before a fault, then one finding with its position."""
     found, batches = walk(content, piece_bytes=piece_bytes)
     assert found.finding is not None
     assert found.finding.kind is kind
@@ -108,7 +90,7 @@ def test_log_when_its_size_was_told_wrong_then_says_so(told: int) -> None:
     """A log longer or shorter than announced is a finding."""
     found, _ = walk(LOG, told=told)
     assert found.finding is not None
-    assert found.finding.kind in {SegmentFindingKind.CHANGED, SegmentFindingKind.TORN}
+    assert found.finding.kind in {Kind.CHANGED, Kind.TORN}
 
 
 def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
@@ -116,7 +98,7 @@ def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
     found, batches = walk(LOG, told=LOG_BYTES_MAX + 1)
     assert batches == []
     assert found.finding is not None
-    assert found.finding.kind is SegmentFindingKind.TOO_LARGE
+    assert found.finding.kind is Kind.TOO_LARGE
 
 
 def test_log_when_it_is_empty_then_has_no_batches() -> None:
@@ -155,9 +137,7 @@ def test_large_batch_when_walked_then_is_never_held_whole() -> None:
         pytest.param(b"\x7f\x7f", 1, "other", id="no record"),
     ],
 )
-def test_marker_when_it_cannot_be_read_then_is_of_another_kind(
-    section: bytes, count: int, expected: str | None
-) -> None:
+def test_unreadable_marker_is_of_other(section: bytes, count: int, expected: str | None) -> None:
     """A control batch without a whole marker is of another kind and ends no transaction."""
     batch = forge(section, count, attributes=0x30, producer_id=7, producer_epoch=0)
     found, batches = walk(batch)
@@ -168,9 +148,7 @@ def test_marker_when_it_cannot_be_read_then_is_of_another_kind(
 
 
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
-def test_marker_when_its_batch_is_more_than_a_marker_then_is_not_opened(
-    compression: Compression,
-) -> None:
+def test_marker_when_its_batch_holds_more_is_not_opened(compression: Compression) -> None:
     """A control batch that is large or compressed is not inflated beyond the size of a marker."""
     swollen = record(0, b"\0\0\0\0\0\7" + bytes(100_000), key=b"\0\0\0\0")
     section = deflate(compression, swollen)

@@ -19,9 +19,7 @@ CHECK_CRC = 0xAE8B14860A799888
 
 
 def test_content_of_a_file_when_made_is_that_of_its_bytes(tmp_path: Path) -> None:
-    """
-    The content of a file has its bytes' checksum, computed once, and can be read several times.
-    """
+    """A file's content has its bytes' checksum, computed once, and is read repeatedly."""
     path = tmp_path / "file"
     path.write_bytes(CHECK)
     content = FileContent(path)

@@ -62,9 +62,7 @@ def test_body_when_measured_and_begun_anew_is_the_same_again() -> None:
     ids=["short", "long", "other", "failing"],
 )
 def test_body_when_the_source_is_other_than_told_is_never_whole(content: Told) -> None:
-    """
-    A request ends before its last byte when the bytes differ from their announced size or checksum.
-    """
+    """A request ends before its last byte when the bytes differ from those announced."""
     body = RequestBody(content)
     with pytest.raises(ContentSourceFailure):
         drain(body)

@@ -96,9 +96,7 @@ def test_exception_when_sorted_is_of_one_kind(error: Exception, kind: S3FaultKin
         (S3FaultKind.TIMED_OUT, StoreUnavailable),
     ],
 )
-def test_fault_that_stays_when_raised_is_one_error_with_the_store_in_it(
-    kind: S3FaultKind, error: type[RlmmError]
-) -> None:
+def test_fault_that_stays_names_the_store(kind: S3FaultKind, error: type[RlmmError]) -> None:
     """A lasting fault is one error that names the store and its message."""
     with pytest.raises(error, match="s3://objects") as caught:
         raise_fault(S3Fault(kind, "PutObject: words"), "s3://objects")
@@ -108,9 +106,7 @@ def test_fault_that_stays_when_raised_is_one_error_with_the_store_in_it(
 
 @pytest.mark.parametrize("kind", list(S3FaultKind))
 def test_fault_when_repeated_is_tried_as_often_as_its_policy_says(kind: S3FaultKind) -> None:
-    """
-    A request is repeated as its policy says, with bounded pauses, and the last fault is raised.
-    """
+    """A request is repeated as its policy says, and the last fault is raised."""
     pauses: list[float] = []
     asked = []
 

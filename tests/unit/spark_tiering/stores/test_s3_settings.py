@@ -61,9 +61,7 @@ def test_settings_when_shown_or_sent_hold_no_credential() -> None:
         (BodySigning.NEVER, "http://store.example", False),
     ],
 )
-def test_body_when_nothing_else_protects_it_is_signed(
-    signing: BodySigning, endpoint: str, is_signed: bool
-) -> None:
+def test_unprotected_body_is_signed(signing: BodySigning, endpoint: str, is_signed: bool) -> None:
     """A body is signed on a plain network, while TLS or the same machine need only the checksum."""
     assert S3Settings("objects", signing=signing).is_body_signed(endpoint) is is_signed
 

@@ -31,10 +31,7 @@ COUNT = 3
 
 
 class Moving:
-    """
-    Metadata that changes before a question where a test says so. Pages of a listing have one
-    segment.
-    """
+    """Metadata that changes before chosen questions; pages of a listing have one segment."""
 
     def __init__(self) -> None:
         self.held: dict[TopicIdPartition, list[SegmentMetadata]] = {}
@@ -92,10 +89,7 @@ def on_place(place: int, at: int = 0) -> TopicIdPartition:
 
 
 def test_image_when_something_is_stored_then_says_all_of_it() -> None:
-    """
-    An image holds segments, deletions and the watermarks of requested epochs and of the segments'
-    epochs.
-    """
+    """An image holds segments, deletions and the watermarks of all their epochs."""
     metadata = Moving()
     segments = put(metadata, tp(), 0, 10)
     metadata.highest = {(tp(), 2): 90, (tp(), 4): 14, (tp(), 9): 1}
@@ -117,10 +111,7 @@ def test_image_when_nothing_was_stored_then_empty() -> None:
 
 
 def test_images_when_nothing_moves_then_taken_in_one_round_at_the_position() -> None:
-    """
-    Unchanged images take one round, with one request for each metadata partition's end and every
-    partition once.
-    """
+    """Unchanged images take one round, with one request for each metadata partition's end."""
     metadata = Moving()
     first, second, other = on_place(0), on_place(0, 1), on_place(2)
     put(metadata, first, 0)
@@ -133,10 +124,7 @@ def test_images_when_nothing_moves_then_taken_in_one_round_at_the_position() -> 
 
 
 def test_f113_image_when_a_copy_starts_while_it_is_listed_then_taken_again() -> None:
-    """
-    An image is listed again when a copy starts during the listing, as the first listing matches no
-    moment.
-    """
+    """An image is listed again when a copy starts during the listing."""
     metadata = Moving()
     partition = on_place(1)
     put(metadata, partition, 10)
@@ -156,9 +144,7 @@ def test_f113_image_when_a_copy_starts_while_it_is_listed_then_taken_again() -> 
 
 
 def test_f113_image_when_only_others_move_then_taken_between_two_equal_rounds() -> None:
-    """
-    Changes of other partitions do not delay an image, although the metadata partition never rests.
-    """
+    """Changes of other partitions do not delay an image."""
     metadata = Moving()
     quiet = on_place(1)
     put(metadata, quiet, 0, 10)
@@ -177,10 +163,7 @@ def test_f113_image_when_only_others_move_then_taken_between_two_equal_rounds() 
 
 
 def test_f113_image_when_it_never_keeps_still_then_left_out_and_others_are_not() -> None:
-    """
-    A partition that keeps changing is left out with its reason after several rounds, and the others
-    stay.
-    """
+    """A partition that keeps changing is left out with its reason, the others stay."""
     metadata = Moving()
     restless, quiet = on_place(1), on_place(1, 1)
     put(metadata, quiet, 0)
@@ -272,9 +255,7 @@ def test_image_when_it_is_readable_again_then_not_missing() -> None:
     assert len(images.partitions) == 1
 
 
-def test_image_when_its_metadata_partition_cannot_catch_up_then_all_of_that_are_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_image_that_cannot_catch_up_misses_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """All user partitions of a lagging metadata partition are missing, and none is listed."""
     metadata = Moving()
     behind, other = on_place(1), on_place(2)
@@ -298,9 +279,7 @@ def test_image_when_nothing_can_be_read_then_why_is_raised() -> None:
     PartitionImages().of(HeldMetadata(partition_count=COUNT))
 
 
-def test_image_when_something_is_missing_then_told_in_one_line(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_image_when_something_is_missing_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
     """Missing partitions are reported in one line, however many."""
     metadata = Moving()
     missing = [tp(partition=number) for number in range(20)]

@@ -29,9 +29,7 @@ def test_address_when_it_is_a_path_then_a_socket(address: str, path: str) -> Non
     [("host:7420", "host", 7420), ("127.0.0.1:1", "127.0.0.1", 1), ("[::1]:65535", "::1", 65535)],
 )
 def test_address_when_it_is_no_path_then_host_and_port(address: str, host: str, port: int) -> None:
-    """
-    An address without a slash is host and port, and is encrypted only where a setting says so.
-    """
+    """An address without a slash is host and port, encrypted only where settings say so."""
     access = SidecarAccess(address)
     assert access.socket_path is None
     assert access.host_port == (host, port)
