@@ -1,8 +1,8 @@
 """
 The assignment of this broker: the partitions that it leads and follows. Pure.
 
-The client keeps it, because a service that was started anew knows nothing. Invariant: before the
-first assignment nothing is sent, since an empty assignment is one, too.
+A service that was started anew does not know it. Nothing is sent before the first assignment, since
+an empty assignment is one, too.
 """
 
 from __future__ import annotations
@@ -31,10 +31,7 @@ class OwnAssignment:
         """Of one message, to the service that is told."""
 
     def require_accepted(self, error: NotAssigned, call: Call[Any], *, is_accepted: bool) -> None:
-        """
-        Raise `NotReady` where *call* was refused with *error* and the service may only not know yet
-        that a partition is this broker's.
-        """
+        """Raise `NotReady` for *error* while the service may not know this broker's partitions."""
         if is_accepted or not any(one in self._leads for one in call.partitions):
             return
         msg = f"{error}; that it was given to this broker is still on its way"
@@ -70,9 +67,10 @@ class OwnAssignment:
 
     def whole(self) -> list[Call[int]]:
         """
-        Return messages that say all of it; none before the first assignment. Where one message has
-        no room, several add partitions, so that nothing is missing for a moment, and others remove
-        the rest.
+        Return messages with all partitions, or none before the first assignment.
+
+        Where one message has no room, several add partitions, so that none is missing for a moment,
+        and others remove the rest.
         """
         if not self.is_known:
             return []
@@ -87,5 +85,4 @@ class OwnAssignment:
         return messages
 
     def accepted(self) -> None:
-        """The service has accepted every message."""
         self._gone.clear()

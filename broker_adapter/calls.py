@@ -1,7 +1,7 @@
 """
 Calls: each verb's method, its arguments on the wire, and how its answer is read. Pure.
 
-A wrong event is refused here, before anything is sent; the service judges everything else.
+A malformed event is refused before it is sent; the service judges everything else.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ _PARTITION_BYTES: Final = 29
 
 
 class MessageRoom(NamedTuple):
-    """Room of one message about an assignment."""
-
     partitions: int = 1_000
     """Where a service does not say: less than any takes as it is configured by default."""
     frame_bytes: int = 64 * 1024

@@ -1,10 +1,8 @@
 """
 Retry policies: three of them, chosen by the class of the error alone.
 
-A question may always be repeated. An event is repeated here only where it surely was not stored;
-`broker_adapter.lost_answers` settles the others. What a broker leads and follows is sent until the
-service accepts it. Invariant: no attempt begins behind the deadline, and the error that is raised
-at the end is that of the last attempt.
+A question may always be repeated, an event only where it surely was not stored. Invariant: no
+attempt begins behind the deadline, and the last attempt's error is raised.
 """
 
 from __future__ import annotations

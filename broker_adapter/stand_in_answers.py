@@ -1,8 +1,7 @@
 """
 The stand-in's answers: arguments in, value out, or a refusal.
 
-A request is judged in the order of a service: its form, its partition's assignment, readiness,
-content.
+As in a service, form is judged first, then assignment, readiness and content.
 """
 
 from __future__ import annotations

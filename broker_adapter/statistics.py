@@ -16,8 +16,6 @@ OK: Final = "ok"
 
 @dataclass(frozen=True, slots=True)
 class ClientStatistics:
-    """The counts of a client at one moment."""
-
     calls: Mapping[str, Mapping[str, int]]
     """By method and outcome: `ok`, the code of the error, or `cancelled`."""
     repeats: Mapping[str, int]
@@ -39,8 +37,6 @@ class ClientStatistics:
 
 @dataclass
 class ClientCounters:
-    """The counts that a client keeps."""
-
     calls: dict[str, Counter[str]] = field(default_factory=dict)
     repeats: Counter[str] = field(default_factory=Counter)
     connections: int = 0

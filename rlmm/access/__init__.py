@@ -1,8 +1,7 @@
 """
 Clients and their rights: roles, tokens, client names of certificates, TLS, limits.
 
-This package knows neither requests nor transports. Invariant: an unidentified client has no rights,
-and no text that leaves this package holds a token.
+Invariant: an unidentified client has no rights, and no text of this package holds a token.
 
 May be imported by `rlmm.cli`, `rlmm.config`, `rlmm.http`, `rlmm.sidecar`,
 `spark_tiering.segment_reading`.

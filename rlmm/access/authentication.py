@@ -1,9 +1,8 @@
 """
-Authentication of clients: the authenticator decides for every listener which client has connected
-and what it may do.
+Authentication of clients: which client has connected to a listener, and what it may do.
 
-Invariant: a token that a client shows must be known, on every listener. A client that shows no
-credentials gets only the rights of the transport, and a network transport gives none.
+Invariant: a shown token must be known, on every listener. A client without credentials has only the
+rights of the transport, and a network transport gives none.
 """
 
 from __future__ import annotations
@@ -64,9 +63,7 @@ class AccessStatistics:
 
 
 class Authenticator:
-    """
-    Authenticates clients, limits what each may take, and holds the TLS context of TCP listeners.
-    """
+    """Authenticates clients, limits them, and holds the TLS context of TCP listeners."""
 
     def __init__(
         self,
@@ -77,10 +74,7 @@ class Authenticator:
         wall_s: Callable[[], float] = time.time,
         own_token: str | None = None,
     ) -> None:
-        """
-        Read the files that the settings name. Blocks; raises `ConfigError`. A client that shows
-        *own_token* may read.
-        """
+        """Read the settings' files; a client with *own_token* may read. Raises `ConfigError`."""
         self._settings = access
         self._grants = read_grants(access.client_names)
         self._said = {} if access.tokens is None else read_tokens(access.tokens.value, _VARIABLE)
@@ -113,7 +107,6 @@ class Authenticator:
         return client
 
     def is_valid(self, client: Client) -> bool:
-        """Return whether the credentials of an admitted client would still be accepted."""
         if client.token_digest is None:
             return True
         digest = client.token_digest
@@ -191,7 +184,6 @@ class Authenticator:
         self._asked.set()
 
     def look(self) -> None:
-        """Load files that have changed. Blocks."""
         if self._tokens.look():
             self.generation += 1
         if self._tls is not None:

@@ -1,8 +1,4 @@
-"""
-Certificates: until when one is valid, and the names in it. Pure.
-
-This module reads only those parts. TLS decides whether a certificate is trusted.
-"""
+"""Certificates: until when one is valid, and the names in it. Pure. TLS judges the trust in it."""
 
 from __future__ import annotations
 
@@ -38,10 +34,7 @@ class Validity:
 
 
 def validity_of(pem: str) -> Validity:
-    """
-    Return the validity of the first certificate of a PEM file; raises `ConfigError` if there is
-    none.
-    """
+    """Return the validity of a PEM file's first certificate; `ConfigError` without one."""
     found = _PEM.search(pem)
     if found is None:
         raise ConfigError("there is no certificate in it")
@@ -52,10 +45,7 @@ def validity_of(pem: str) -> Validity:
 
 
 def names_of(certificate: Mapping[str, object]) -> tuple[str, ...]:
-    """
-    Return the names in a verified certificate, from the result of `getpeercert`: URIs, DNS names,
-    then common names.
-    """
+    """Return the names in a result of `getpeercert`: URIs, DNS names, then common names."""
     alternatives = certificate.get("subjectAltName", ())
     subject = certificate.get("subject", ())
     assert isinstance(alternatives, tuple), alternatives

@@ -1,9 +1,7 @@
 """
-Limits of one client: concurrent connections, and requests per second. Pure, the caller passes the
-time in.
+Limits of one client, by name: concurrent connections and requests per second. Pure.
 
-Clients are counted by name, and the number of names is that of the grants. A limit of one client
-never delays another.
+The caller passes the time in. A limit of one client never delays another.
 """
 
 from __future__ import annotations
@@ -30,7 +28,6 @@ class TokenBucket:
         self._at_s = now_s
 
     def take(self, now_s: float) -> bool:
-        """Take one token; false if none is left."""
         passed_s = max(0.0, now_s - self._at_s)
         self._at_s = max(now_s, self._at_s)
         self._left = min(self._per_s, self._left + passed_s * self._per_s)
@@ -58,8 +55,6 @@ class _Taken:
 
 
 class ClientLimits:
-    """Counts connections and requests per client, and refuses those above the limits."""
-
     def __init__(
         self,
         connections_max: int,
@@ -81,15 +76,11 @@ class ClientLimits:
         taken.connections += 1
 
     def leave(self, client: Client) -> None:
-        """Release a connection that `enter` has counted."""
         self._of(client).connections -= 1
 
     def meter(self, client: Client) -> Callable[[], None] | None:
         """
-        Return the function to call for each request of *client*; it raises `TooBusy` above the
-        limit.
-
-        `None` means that the client has no request limit.
+        Return the check to call per request of *client*, which raises `TooBusy`; None: no limit.
         """
         if self._per_s is None or not client.is_limited:
             return None

@@ -1,8 +1,8 @@
 """
 The local token: the service generates it, so that its own user can read without configuration.
 
-The token is in a file that only this user may read, and stays the same until the file is removed.
-Invariant: a file that other users may read is refused, and the file never holds a partial token.
+It stays the same until its file is removed. Invariant: a file that other users may read is refused,
+and the file never holds a partial token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RANDOM_BYTES: Final = 32
 
 def own_token(path: Path, key: str) -> str:
     """
-    Return the token in the file that *key* names; create the file if it is absent. Blocks.
+    Return the token in the file that *key* names, creating the file if absent. Blocks.
 
     Raises `ConfigError` if the file cannot be created, or other users may read it.
     """
@@ -43,7 +43,6 @@ def own_token(path: Path, key: str) -> str:
 
 
 def _make(path: Path) -> None:
-    """Write a new token atomically."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
         beside.unlink()

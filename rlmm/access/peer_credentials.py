@@ -26,7 +26,6 @@ def tcp_peer(transport: asyncio.BaseTransport) -> Peer:
 
 
 def is_loopback(address: object) -> bool:
-    """Return whether *address* is a loopback address."""
     if not isinstance(address, tuple):
         return False
     try:

@@ -1,5 +1,5 @@
 """
-Roles and grants: which client may call what. Pure; authentication is elsewhere.
+Roles and grants: which client may call what. Pure.
 
 Invariant: rights are granted to names only. A client without a name here has no rights.
 """
@@ -36,8 +36,6 @@ _RANKS: Final = {role: rank for rank, role in enumerate(Role)}
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The other end of a connection, as far as the transport identifies it."""
-
     transport: Literal["unix", "tcp"]
     uid: int | None = None
     """The user of a process of this machine."""
@@ -57,8 +55,6 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The rights of a name."""
-
     name: str
     role: Role
     broker_id: int | None = None
@@ -67,8 +63,6 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """An authenticated client."""
-
     name: str
     role: Role
     broker_id: int | None = None
@@ -104,8 +98,7 @@ def read_grant(name: str, text: str, where: str) -> Grant:
     """
     Parse `ROLE` or `broker:BROKER_ID` as the grant of *name*.
 
-    Raises `ConfigError`. The message begins with *where* and never contains the text, which may be
-    a token.
+    Raises `ConfigError`, which begins with *where* and hides the text: it may be a token.
     """
     if not _NAME.fullmatch(name):
         msg = f"{where} must have a name of at most 256 visible ASCII characters"
@@ -126,11 +119,7 @@ def read_grant(name: str, text: str, where: str) -> Grant:
 
 
 def read_grants(texts: tuple[str, ...]) -> dict[str, Grant]:
-    """
-    Parse grants of certificate names, `NAME=ROLE` or `NAME=broker:BROKER_ID`, into a map by name.
-
-    Raises `ConfigError`.
-    """
+    """Parse `NAME=ROLE` or `NAME=broker:BROKER_ID` into a map by name; raises `ConfigError`."""
     found: dict[str, Grant] = {}
     for text in texts:
         name, _, granted = text.rpartition("=")

@@ -1,9 +1,8 @@
 """
 TLS of TCP listeners: contexts made from PEM files, and replaced when the files change.
 
-A listener keeps one context for good, so it gets one that hands each new connection to the newest
-context. The newest context shares no sessions with earlier ones: a client whose certificate is not
-trusted any more cannot resume an old session. Open connections stay as they are.
+A listener's context hands each new connection to the newest context, which shares no sessions with
+earlier ones: a client whose certificate lost its trust cannot resume. Open connections stay.
 """
 
 from __future__ import annotations
@@ -64,8 +63,6 @@ class NewestContext(ssl.SSLContext):
 
 
 class ServerTls:
-    """The TLS context of the service, as its files are now."""
-
     def __init__(self, settings: TlsSettings, wall_s: Callable[[], float]) -> None:
         """Read the files; raises `ConfigError`. *wall_s* returns the seconds since 1970."""
         self._settings = settings
@@ -84,22 +81,18 @@ class ServerTls:
 
     @property
     def validity(self) -> Validity:
-        """Return the validity of the certificate in use."""
         return self._files.value.validity
 
     @property
     def reloads(self) -> int:
-        """Return the number of successful reloads."""
         return self._files.reloads
 
     @property
     def failures(self) -> int:
-        """Return the number of failed reloads."""
         return self._files.failures
 
     @property
     def is_unusable(self) -> bool:
-        """Return whether the files, as they are now, cannot be loaded."""
         return self._files.is_unusable
 
     def look(self) -> None:

@@ -1,8 +1,8 @@
 """
 Tokens of clients. Only digests are kept.
 
-Invariant: this module never reveals a token: not in an error, a log line or the values of a
-traceback. A look-up takes the same time for every digest.
+Invariant: no error, log line or traceback reveals a token. A look-up takes the same time for every
+digest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ class Tokens:
     __slots__ = ("_grants",)
 
     def __init__(self, grants: Mapping[bytes, Grant]) -> None:
-        """*grants* are keyed by the digest of the token."""
         self._grants = dict(grants)
 
     def __len__(self) -> int:
@@ -71,8 +70,7 @@ def is_token(text: str) -> bool:
 
 def read_tokens(text: str, where: str, breaks: re.Pattern[str] = _BREAKS) -> dict[bytes, Grant]:
     """
-    Parse lines `NAME ROLE TOKEN` into grants by the digest of the token. A name may have several
-    tokens, so that an operator can rotate them.
+    Parse lines `NAME ROLE TOKEN` into grants by digest; a name may have several tokens.
 
     Raises `ConfigError`, which names a line by its number and shows nothing of it.
     """

@@ -1,8 +1,7 @@
 """
 Watched files: secrets and certificates are loaded again when an operator replaces them.
 
-Invariant: the value in use is complete. If new files cannot be loaded, the service reports it once
-and keeps the old value.
+Invariant: the value in use is complete. A failed load is reported once, and the old value stays.
 """
 
 from __future__ import annotations
@@ -25,16 +24,11 @@ FILE_BYTES_MAX: Final = 1024 * 1024
 
 
 class FromFiles(Generic[_Read]):
-    """A value made from files, and made again when they have changed."""
-
     def __init__(
         self, what: str, paths: Collection[Path], read: Callable[[_Read | None], _Read]
     ) -> None:
         """
-        Read the files; raises `ConfigError`. *read* receives the value in use and raises
-        `ConfigError`, too.
-
-        The message must not contain secrets.
+        Read the files; *read* gets the value in use. Both raise `ConfigError` without secrets.
         """
         self._what = what
         self._paths = tuple(paths)

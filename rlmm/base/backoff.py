@@ -45,10 +45,7 @@ class Backoff:
         return self._pause_s
 
     def begin_anew(self) -> None:
-        """
-        Cut the running pause down to the first one, and begin the next failure with the first one
-        again.
-        """
+        """Cut the running pause to the first one; the next failure begins with it again."""
         began = self._not_before - self._pause_s
         self._not_before = min(self._not_before, began + self._pauses.first_s)
         self._pause_s = 0.0

@@ -1,8 +1,7 @@
 """
 The context of log lines: the fields, such as cluster and partition, that a task or block binds.
 
-Tasks inherit the fields that were bound where they were created; threads inherit those of their
-caller. A field that varies from line to line is given with the line itself, by `extra`.
+Tasks inherit it from where they are created, threads from their caller.
 """
 
 from __future__ import annotations

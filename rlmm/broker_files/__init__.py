@@ -1,6 +1,5 @@
 """
-A broker's log folders, served by HTTP to be read only: for copy jobs that do not see the broker's
-disks.
+Sealed files of a broker's log folders, read only, for copy jobs that do not see its disks.
 
 By module, bottom up:
 

@@ -1,9 +1,8 @@
 """
-Files of a broker's log folders; only this module reads them. Every function blocks.
+Disk access to a broker's log folders; every function blocks.
 
-A file is reached by three names, each opened below the one before: a configured folder, a
-partition's folder in it, a file in that. The last two are never opened through a symbolic link.
-Invariant: no file is open after a call has returned.
+A configured folder, a partition's folder and a file are opened one below the other, the last two
+never through a symbolic link. Invariant: no file is open after a call.
 """
 
 from __future__ import annotations
@@ -34,17 +33,12 @@ _ABSENT: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXI
 
 
 class FolderPlace(NamedTuple):
-    """A partition in one of the folders."""
-
     folder: str
     partition: TopicIdPartition
 
     @property
     def name(self) -> str:
-        """
-        Return the name of the partition's folder; raises `InvalidArgument` for a topic that no
-        folder can have.
-        """
+        """Return the partition's folder name; raises `InvalidArgument` for an odd topic."""
         return str(topic_partition(self.partition.topic, self.partition.partition))
 
     def __str__(self) -> str:
@@ -60,23 +54,17 @@ class FileIdentity(NamedTuple):
 
 
 class SealedFileFacts(NamedTuple):
-    """A regular file as its folder lists it."""
-
     size_bytes: int
     modified_ms: int
 
 
 class ListedFile(NamedTuple):
-    """A file, and the names of all regular files in its folder."""
-
     names: list[str]
     identity: FileIdentity
 
 
 def facts_of(place: FolderPlace) -> dict[str, SealedFileFacts]:
-    """
-    Return every regular file of a partition by name; files that vanish meanwhile are left out.
-    """
+    """Return a partition's regular files by name; files that vanish meanwhile are left out."""
     found: dict[str, SealedFileFacts] = {}
     with _partition_folder(place) as folder, os.scandir(folder) as entries:
         for entry in entries:
@@ -163,7 +151,6 @@ def inner_folder(folder: int, name: str, where: str) -> Iterator[int]:
 
 @contextmanager
 def _partition_folder(place: FolderPlace) -> Iterator[int]:
-    """Open the folder of a partition and check its topic id."""
     name, where = place.name, str(place)
     with opened_folder(place.folder) as outer, inner_folder(outer, name, where) as folder:
         found = topic_id_of(folder, where)
@@ -178,7 +165,6 @@ def _partition_folder(place: FolderPlace) -> Iterator[int]:
 
 @contextmanager
 def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, FileIdentity]]:
-    """Open a regular file in an open folder, and return its identity."""
     with _told(where):
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
         try:
@@ -192,7 +178,6 @@ def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, FileIdentit
 
 @contextmanager
 def _told(where: str) -> Iterator[None]:
-    """Translate errors of the operating system."""
     try:
         yield
     except OSError as error:

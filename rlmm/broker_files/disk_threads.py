@@ -1,8 +1,8 @@
 """
-Threads that read brokers' disks: limited in number, each abandoned after a deadline.
+Disk threads: limited in number, each abandoned after a deadline.
 
-A disk that hangs occupies at most these threads and delays a caller by at most the deadline. An
-abandoned thread ends with its read or with the process, and counts until then.
+So a hanging disk delays a caller by at most the deadline. An abandoned thread ends with its read or
+with the process, and counts until then.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class DiskThreads:
 
     async def do(self, work: Callable[[], T]) -> T:
         """
-        Run *work* in a thread and return its result. Raises `TooBusy` if no thread was free in
-        time, and `LogUnavailable` if the work did not end in time. A cancelled caller does not
-        wait.
+        Run *work* in a thread and return its result; a cancelled caller does not wait.
+
+        Raises `TooBusy` if no thread was free in time, `LogUnavailable` if the work did not end.
         """
         try:
             async with asyncio.timeout(self._timeout_s):

@@ -1,9 +1,9 @@
 """
 Last stable offsets of partitions, asked of the cluster and cached for a short time.
 
-A last stable offset only rises, so a cached one is never too high. A cached value may permit a
-read; before one refuses a read, the cluster is asked again. Concurrent readers share one request.
-After a failed request the next one waits for a while, and the offset is unknown meanwhile.
+They only rise, so a cached one is never too high: it may permit a read, and before one refuses a
+read the cluster is asked again. Concurrent readers share a request; after a failure the next one
+waits for a while.
 """
 
 from __future__ import annotations
@@ -27,24 +27,14 @@ _KEPT_MAX: Final = 10_000
 
 
 class StableOffsetSource(Protocol):
-    """The cluster that is asked."""
-
     async def last_stable_offset(self, partition: TopicIdPartition) -> int:
-        """
-        Ask for the last stable offset now.
-
-        Raises `LogError` if no leader answers.
-        """
+        """Ask for the last stable offset now; raises `LogError` if no leader answers."""
         ...
 
-    async def run(self) -> None:
-        """Serve requests until cancelled."""
-        ...
+    async def run(self) -> None: ...
 
 
 class KnownStableOffset(NamedTuple):
-    """A last stable offset, or the reason why it is unknown."""
-
     offset: int | None
     trouble: LogError | None = None
 
@@ -87,7 +77,6 @@ class CachedStableOffsets:
         return told
 
     def _usable(self, kept: _Kept, at_least: int, now_s: float) -> KnownStableOffset | None:
-        """Return the cached value if it is still valid."""
         told = kept.told
         if told is None:
             return None

@@ -1,10 +1,8 @@
 """
-Sealed segments of brokers as the service offers them: partitions, their files, and pieces of one
-file.
+Sealed segments of brokers as the service offers them: partitions, their files, pieces of a file.
 
-Disk work never runs on the event loop. Invariant: the service looks at a file first and then
-compares it with a last stable offset of its own partition; a later read returns bytes of that same
-file, or nothing.
+Invariant: the service looks at a file first and then compares it with its partition's last stable
+offset; a later read returns bytes of that same file, or nothing.
 """
 
 from __future__ import annotations
@@ -108,7 +106,6 @@ class BrokerLog:
         raise NotSealed(msg)
 
     async def _looked(self, place: FolderPlace, name: str) -> ListedFile:
-        """Look at the file on disk; count the faults."""
         try:
             self._require_served(place)
             _require_name(name)
@@ -124,10 +121,7 @@ class BrokerLog:
             raise
 
     async def read(self, file: SealedFile, start: int, size: int) -> bytes:
-        """
-        Read the bytes [start, start + size) of *file*, at most `PIECE_BYTES`; empty if the file is
-        gone.
-        """
+        """Read [start, start + size) of *file*, at most `PIECE_BYTES`; empty if it is gone."""
         work = partial(disk.read_piece, file.place, file.name, file.identity, start, size)
         return await self._turns.do(work)
 

@@ -1,8 +1,7 @@
 """
 Building of sections from typed values; a refusal names the key as the user wrote it. Pure.
 
-Each section validates itself. The builder finds the key to blame by leaving keys out: the key is to
-blame if the section does not fail in the same way without it.
+A key is to blame if the section does not fail in the same way without it.
 """
 
 from __future__ import annotations
@@ -44,9 +43,7 @@ class ConfigurationBuilder:
 
     def config(self) -> Config:
         """
-        Build every section, and check sections against each other.
-
-        Raises `ConfigError`, one line, for the first value that is refused.
+        Build and cross-check every section; raises a one-line `ConfigError` for the first fault.
         """
         kind = self._kind()
         mode = self.values.get("mode")
@@ -75,11 +72,7 @@ class ConfigurationBuilder:
         return config
 
     def _kind(self) -> LogKind:
-        """
-        Return the kind of log: `log.kind`, else Kafka as soon as one of its keys is set.
-
-        Keys of two kinds at once are refused as ambiguous.
-        """
+        """Return `log.kind`, else Kafka if one of its keys is set; two kinds are refused."""
         found: dict[LogKind, KafkaSetting] = {}
         for name in KEYS.keys() & self.values.keys():
             of_kind = KIND_OF_SECTION.get(KEYS[name].section)
@@ -168,7 +161,6 @@ class ConfigurationBuilder:
         return f"{', '.join(str(self.given[key.name]) for key in blamed)}: {message}"
 
     def _require_together(self, config: Config) -> None:
-        """Refuse sections that contradict each other."""
         is_of_cluster = config.process.assignment_kind is AssignmentKind.CLUSTER
         if is_of_cluster and config.log.kind is not LogKind.KAFKA:
             msg = (
@@ -201,7 +193,6 @@ class ConfigurationBuilder:
             raise ConfigError(msg)
 
     def _require_served(self, config: Config) -> None:
-        """Refuse broker folders that no client could read."""
         if not config.broker_log.folders:
             return
         given = self.given["broker_log_folders"]

@@ -1,8 +1,8 @@
 """
 Inheritance of settings: which common settings apply to one of several clusters. Pure.
 
-Settings of a cluster override common ones. They decide which kind of log the cluster follows;
-common keys of other kinds do not apply to it. A common key that applies to no cluster is refused.
+A cluster's own settings override common ones and decide its kind of log; common keys of other kinds
+do not apply. A common key that applies to no cluster is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ _COUNT = "log_num_partitions"
 
 
 def of_the_process(layers: Iterable[Layer]) -> list[Layer]:
-    """Return the common settings that belong to the process as a whole."""
     return [_of(layer, lambda key: not key.is_of_cluster) for layer in layers]
 
 
@@ -64,7 +63,6 @@ def require_used(common: Iterable[Layer], used: Iterable[Layer]) -> None:
 
 
 def _kinds(own: Iterable[Layer], said: Mapping[str, object]) -> set[LogKind]:
-    """Return the kinds of log that a cluster names itself; empty if it names none."""
     kind = said.get(_KIND)
     if isinstance(kind, LogKind):
         return {kind}

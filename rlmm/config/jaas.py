@@ -1,5 +1,5 @@
 """
-The value of `sasl.jaas.config`: one login module with its options, as Java reads it. Pure.
+JAAS: one login module with its options in `sasl.jaas.config`, as Java reads it. Pure.
 
 Messages never show the value, because it contains a password.
 """
@@ -37,12 +37,7 @@ class JaasLogin:
 
 
 def parse_login(text: str) -> JaasLogin:
-    """
-    Parse `Module required key="value" ...;`.
-
-    Raises `ConfigError`, which shows no value, for anything else; also for more than one module, as
-    Java's client does.
-    """
+    """Parse `Module required key="value" ...;`; raises `ConfigError` for more than one module."""
     tokens = list(_tokens(text))
     if len(tokens) < 3 or not all(tokens[0]) or tokens[1][0].lower() not in _FLAGS:
         msg = "it must begin with a login module and 'required'"

@@ -1,8 +1,7 @@
 """
 Kafka's names of settings, and the keys of rlmm that they set. Pure.
 
-A property that matters for security and cannot be applied is refused with an alternative; the names
-of other properties without an equivalent are returned. Messages show no values.
+A security property that cannot be applied is refused with an alternative. Messages show no values.
 """
 
 from __future__ import annotations
@@ -85,8 +84,7 @@ def _name(key: str) -> str:
 
 def client_values(given: Mapping[str, KafkaSetting]) -> tuple[dict[str, KafkaSetting], list[str]]:
     """
-    Return the values of a Java client's properties by our key names, and the properties without an
-    equivalent.
+    Return a Java client's properties by our names, and those without an equivalent.
 
     Raises `ConfigError` for a property that can neither be applied nor ignored.
     """
@@ -128,7 +126,6 @@ def _require_literal(given: KafkaSetting) -> None:
 
 
 def _require_known(store: str, given: Mapping[str, KafkaSetting]) -> None:
-    """Refuse a key store of a type that rlmm cannot read."""
     said = given.get(f"{store}.type")
     if said is not None and str(said.value).upper() not in _STORE_TYPES:
         msg = (

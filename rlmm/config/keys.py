@@ -1,8 +1,7 @@
 """
-Keys of the configuration, read from the sections: names, types, defaults and reasons are written
-only there.
+Keys of the configuration with type, default and reason, read from the sections.
 
-A key has one *name*, its path with underscores. Dots, dashes and underscores are equal in a key, so
+A key's *name* is its path with underscores. Dots, dashes and underscores are equal in a key, so
 Kafka's `bootstrap.servers` is found as Kafka spells it.
 """
 
@@ -74,22 +73,18 @@ class Key:
 
     @property
     def is_secret(self) -> bool:
-        """Return whether the value must never be shown."""
         return self.kind is Secret
 
     @property
     def is_of_cluster(self) -> bool:
-        """Return whether each of several clusters may have its own value."""
         return self.section in OF_A_CLUSTER or self.field[0] in PROCESS_KEYS_OF_A_CLUSTER
 
     @property
     def is_text(self) -> bool:
-        """Return whether any text is a valid value."""
         return self.kind in {str, Secret, Path}
 
     @property
     def allowed(self) -> str:
-        """Return the allowed values in words."""
         if isinstance(self.kind, type) and issubclass(self.kind, StrEnum):
             return f"one of {', '.join(self.kind)}"
         words: dict[Any, str] = {
@@ -145,7 +140,6 @@ def _keys_of(owner: type[Any], section: str, at: tuple[str, ...], prefix: str) -
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return the type without `None`, and whether `None` was part of it."""
     if typing.get_origin(annotation) not in {types.UnionType, typing.Union}:
         return annotation, False
     (kind,) = [part for part in typing.get_args(annotation) if part is not type(None)]

@@ -2,10 +2,8 @@
 Loading of the configuration from all of its sources.
 
 Flags override the environment, which overrides the TOML file, then a Java `client.properties`, then
-a broker's `server.properties`, then the defaults. Settings of one cluster override common ones, see
-`rlmm.config.inheritance`. Loading reads files and never uses the network. Every fault is one
-`ConfigError` that names the key as it was written, its source, the allowed values and the value
-found.
+a broker's `server.properties`, then the defaults. Every fault is one `ConfigError` that names the
+key as it was written, its source, the allowed values and the value found.
 """
 
 from __future__ import annotations
@@ -47,8 +45,6 @@ _JAVA_FILES = {"kafka_command_config": client_layer, "kafka_server_properties": 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationValue:
-    """The effective value of one key, and its source."""
-
     key: Key
     value: object
     source: str
@@ -62,8 +58,6 @@ class ConfigurationValue:
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfiguration:
-    """The configuration, the source of each value, and notices to log once."""
-
     config: Config
     """Where there are clusters, only what belongs to the process as a whole means anything."""
     settings: tuple[ConfigurationValue, ...]
@@ -79,10 +73,10 @@ def load(
     command_properties: tuple[str, ...] = (),
 ) -> LoadedConfiguration:
     """
-    Read, merge and check all sources. *flags* are texts by the names of their keys; *file* is the
-    TOML file, or `RLMM_CONFIG` names it.
+    Read, merge and check all sources; *flags* are texts by key, *file* is the TOML file.
 
-    Without any source the configuration is an embedded log below the working directory.
+    `RLMM_CONFIG` names *file* where it is absent. The default is an embedded log in the working
+    directory.
     """
     try:
         return _load(flags or {}, environ or {}, file, command_properties)
@@ -135,7 +129,6 @@ def _load(
 def _cluster(
     name: str, own: list[Layer], common: Sequence[Layer]
 ) -> tuple[LoadedConfiguration, list[Layer]]:
-    """Return the configuration of one cluster, and the layers that it inherited."""
     own, notices = _with_java_files(own)
     said, _ = merged(own)
     taken = inherited(common, own, said)
@@ -153,10 +146,7 @@ def _written(cluster: str, path: str) -> str:
 
 
 def _resolved(layers: Sequence[Layer], above: Sequence[Layer] = ()) -> LoadedConfiguration:
-    """
-    Return the configuration of *layers*, with *above* overriding them, and the Java files that they
-    name.
-    """
+    """Return the configuration of *above*, then *layers*, then the Java files that they name."""
     layers, notices = _with_java_files(layers)
     building = ConfigurationBuilder(*merged([*above, *layers]))
     config = building.config()
@@ -167,9 +157,7 @@ def _resolved(layers: Sequence[Layer], above: Sequence[Layer] = ()) -> LoadedCon
 
 
 def _with_java_files(layers: Sequence[Layer]) -> tuple[list[Layer], tuple[str, ...]]:
-    """
-    Return the layers with the Java files that they name below them, and notices of unused keys.
-    """
+    """Return the layers with their Java files below them, and notices of unused keys."""
     named, _ = merged(layers)
     found, notices = list(layers), []
     for name, read in _JAVA_FILES.items():
@@ -191,7 +179,6 @@ def _unused(path: Path, keys: tuple[str, ...]) -> str:
 
 
 def _settings(config: Config, sources: Mapping[str, str]) -> list[ConfigurationValue]:
-    """Return the keys that apply to this kind of log."""
     found = []
     for name, key in KEYS.items():
         if KIND_OF_SECTION.get(key.section, config.log.kind) is not config.log.kind:

@@ -1,8 +1,7 @@
 """
-Merging of layers into typed values; the only module that imports pydantic and pydantic-settings.
+Merging of layers into typed values; the only module that imports pydantic.
 
-Higher layers override lower ones, key by key. This module converts texts to numbers, paths and
-enumerations and checks types; the sections check meaning.
+Higher layers override lower ones, key by key. Only types are checked here, not meaning.
 """
 
 from __future__ import annotations
@@ -52,8 +51,7 @@ def merged(layers: Sequence[Layer]) -> tuple[dict[str, Any], dict[str, KafkaSett
     """
     Return the typed value of every key that is set, and its source, both by name.
 
-    *layers* are ordered from the highest down. Raises `ConfigError`, one line, for the first value
-    of a wrong type.
+    *layers* are ordered from the highest down. Raises a one-line `ConfigError` for a wrong type.
     """
 
     given = dict(ChainMap(*(layer.values for layer in layers)))
@@ -99,10 +97,7 @@ def _allowed(key: Key) -> str:
 
 
 def _units(key: Key) -> dict[str, int]:
-    """
-    Return the units that a text may give; the last word of the key but `max` or `min` is its own
-    unit.
-    """
+    """Return the units that a text may give; the key's last word but `max` or `min` is its own."""
     words = key.name.removesuffix("_max").removesuffix("_min").split("_")
     return _UNITS.get(words[-1], {})
 
@@ -123,7 +118,6 @@ def _whole(key: Key) -> _Reader:
 
 
 def _require(is_right: bool) -> None:
-    """Refuse a value; `Key.allowed` describes the allowed ones."""
     if not is_right:
         raise ValueError
 
@@ -201,7 +195,6 @@ class _Strict(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use the layers that the model is made with, and no other source."""
         assert isinstance(init_settings, InitSettingsSource), init_settings
         layers = init_settings.init_kwargs["layers"]
         return tuple(_LayerSource(settings_cls, layer) for layer in layers)

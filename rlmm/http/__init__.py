@@ -1,8 +1,5 @@
 """
-HTTP: health, metrics and every query of the metadata as JSON.
-
-HTTP writes nothing. Each answer is read from the engines when it is asked for. Only this package
-knows aiohttp.
+HTTP: health, metrics and every query of the metadata as JSON. It writes nothing.
 
 May be imported by `rlmm.config`, `rlmm.process`, `rlmm_demo`.
 

@@ -1,8 +1,7 @@
 """
-The application: each route of the table with its answer, and what holds for every request.
+The application: the table's routes with their answers, and what holds for every request.
 
-The sender is judged first, then the request; every error is JSON with its status. Nothing
-here counts or remembers anything of the engines.
+The sender is judged first, then the request; every error is JSON with its status.
 """
 
 from __future__ import annotations
@@ -57,8 +56,6 @@ SERVER: Final = "rlmm"
 
 
 class AuthorizedRequest:
-    """One request whose sender may ask it."""
-
     __slots__ = ("client", "request", "values")
 
     def __init__(
@@ -70,8 +67,6 @@ class AuthorizedRequest:
 
 
 class HttpApi:
-    """Answers every route."""
-
     def __init__(
         self,
         sources: ServedState,

@@ -1,8 +1,7 @@
 """
-Partitions, their files and one file of a broker, by HTTP.
+Broker files by HTTP: partitions, their files and one file, written piece by piece.
 
-A file is written piece by piece, so that neither side ever holds the whole. Invariant: an answer is
-as long as its head says, or its connection ends; what was left out is never made up.
+Invariant: an answer is as long as its head says, or its connection ends; nothing is made up.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ class BrokerLogAnswers:
         self, served: BrokerLog | None, slow_s: float, turn: Callable[[], Awaitable[None]]
     ) -> None:
         """
-        Each piece but the first waits for a *turn*; a client that takes none for *slow_s* is cut
-        off.
+        Pieces after the first wait for a *turn*; a client that stalls for *slow_s* is cut off.
         """
         self._served = served
         self._slow_s = slow_s

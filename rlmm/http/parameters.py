@@ -1,8 +1,8 @@
 """
 The query parameters of a URL, and how each is read.
 
-Invariant: an unknown parameter, or one that is given twice, is refused by name: the answer would
-be another than the client expects.
+Invariant: an unknown parameter, or one given twice, is refused by name, as the answer would
+surprise the client.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
 The protocol of one connection: requests that are not HTTP are refused below the application.
 
-The library would log such a request in full, and send it back. Invariant: nothing of a request that
-could not be understood appears in a log line or an answer, since it may hold a token; and its line
-is never of level error, as any client can cause it.
+The library would log and return them in full. Invariant: no log line or answer holds any of such a
+request, since it may hold a token; and the line is never an error, as any client can cause it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-Every question of `/v1` that has one short answer: from parameters to the view that answers it.
+The queries of `/v1` with one short answer: from parameters to the view that answers it.
 
-What has to be fresh waits first; nothing is awaited between admission and answer, as for every
-other client. Long listings are in `rlmm.http.streaming`.
+What has to be fresh waits first; nothing is awaited between admission and answer.
 """
 
 from __future__ import annotations
@@ -66,7 +65,6 @@ async def wait_fresh(
     values: Mapping[str, Any],
     settings: HttpSettings,
 ) -> None:
-    """Wait until everything is applied that the answer has to show."""
     await freshness.wait_fresh(
         engine,
         partitions,
@@ -92,7 +90,6 @@ def segment_for(reads: PartitionQueries, values: Mapping[str, Any]) -> SegmentOr
 def next_segment_with_txn_index(
     reads: PartitionQueries, values: Mapping[str, Any]
 ) -> SegmentOrNoneView:
-    """Find the next segment that may have aborted records."""
     return _segment_or_none(
         reads.next_segment_with_txn_index(
             partition_of(values), values["epoch"], values["offset"]

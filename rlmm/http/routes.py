@@ -1,8 +1,4 @@
-"""
-The table of paths: the parameters, the answer and the access rule of each.
-
-The application is built from it, and so is the OpenAPI document. Pure.
-"""
+"""The table of paths: the parameters, the answer and the access rule of each. Pure."""
 
 from __future__ import annotations
 
@@ -27,8 +23,6 @@ from rlmm.http.parameters import (
 
 
 class AccessRule(StrEnum):
-    """The senders whose requests are answered."""
-
     EVERYBODY = "everybody"
     HEALTH = "health"
     """Everybody, unless `http.health_open` is false."""
@@ -39,8 +33,6 @@ class AccessRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One path."""
-
     path: str
     summary: str
     asks: AccessRule

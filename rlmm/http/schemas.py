@@ -24,8 +24,6 @@ class SegmentOrNoneView(ViewObject):
 
 
 class LookupView(PartitionView):
-    """One look-up of `segments-for`."""
-
     epoch: Int32
     offset: Int64
 

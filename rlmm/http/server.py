@@ -1,9 +1,8 @@
 """
-The HTTP server: it runs from the first moment of the process to its last, on the same event loop.
+The HTTP server: it runs from the process's first moment to its last, to report on it always.
 
-It starts before any log is opened and stops after the last one is closed, so that it can always
-answer how the process stands. Invariant: once closed, it leaves no connection and no task; and no
-slow client delays that for longer than is allowed.
+Invariant: once closed, it leaves no connection and no task; and no slow client delays that for
+longer than is allowed.
 """
 
 from __future__ import annotations
@@ -48,9 +47,7 @@ class HttpServer:
         door: Authenticator,
         token_file: Path | None = None,
     ) -> None:
-        """
-        The server writes *token_file*, a token that *door* accepts, for this machine's own user.
-        """
+        """Write *token_file*, a token that *door* accepts, for this machine's own user."""
         self._settings = settings
         self._door = door
         self._token_file = token_file
@@ -83,7 +80,6 @@ class HttpServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the server and the requests under way."""
         await self.close()
 
     async def begin(self) -> None:
@@ -128,7 +124,6 @@ class HttpServer:
         return "/v1 is closed to everybody: access.tokens_file, which gives tokens, is not set"
 
     async def close(self) -> None:
-        """Take no connection any more, and end those that there are."""
         server, self._server = self._server, None
         if server is None:
             return

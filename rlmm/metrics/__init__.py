@@ -1,9 +1,8 @@
 """
 The metrics for Prometheus: one table, each metric with its meaning and when to worry.
 
-The collector reads the table and so does docs/metrics.md; nothing is counted here. Invariant: the
-configuration bounds the names of series; clients and topics do not, unless the operator asks for
-that and sets a limit.
+Invariant: the configuration bounds the names of series; clients and topics do not, unless the
+operator asks for that and sets a limit.
 
 May be imported by `rlmm.cli`, `rlmm.http`.
 

@@ -37,8 +37,6 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineMetrics:
-    """Holds one engine at the time of a scrape."""
-
     name: str
     engine: EngineStatistics
     scrape: Scrape
@@ -46,8 +44,6 @@ class EngineMetrics:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMetrics:
-    """Holds one metadata partition at the time of a scrape."""
-
     number: int
     follower: FollowerStatistics
     cluster: EngineMetrics
@@ -55,8 +51,6 @@ class PartitionMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """Everything that one scrape reads."""
-
     version: str
     now_s: float
     now_ms: int
@@ -98,7 +92,6 @@ class Metric:
 
     @property
     def series(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the names of its Prometheus series, and their labels."""
         if self.kind is not MetricKind.HISTOGRAM:
             return {self.name: self.labels}
         return {

@@ -25,7 +25,6 @@ class ProcessFigures:
 
 
 def measure_process() -> ProcessFigures:
-    """Read the statistics. Blocks."""
     try:
         fields = (_SELF / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2]
         said = fields.split()

@@ -1,8 +1,4 @@
-"""
-The metrics page: a scrape reads all values in one step of the event loop.
-
-Statistics of the operating system are read in a thread before, because that blocks.
-"""
+"""The metrics page: a scrape reads all values in one step of the event loop."""
 
 from __future__ import annotations
 
@@ -32,8 +28,6 @@ if TYPE_CHECKING:
 
 
 class SourcesCollector(Collector):
-    """Reads every metric of the table from *sources* at each collection."""
-
     def __init__(self, sources: ServedState, settings: HttpSettings, figures: HttpCounters) -> None:
         self._sources = sources
         self._settings = settings
@@ -42,7 +36,6 @@ class SourcesCollector(Collector):
         """What the operating system said last."""
 
     def collect(self) -> Iterator[Family]:
-        """Yield every metric that has a value now."""
         scrape = self._scrape()
         for metric in METRICS:
             family = _family(metric)
@@ -97,7 +90,7 @@ class MetricsPage:
         Return all metrics in the format that the client accepts.
 
         Scrapes run one after the other, with passes of the event loop in between: each takes 10 ms,
-        and any client may request them, so that many at once would delay every other client.
+        so that many at once would delay every other client.
         """
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         async with self._turn:

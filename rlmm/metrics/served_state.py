@@ -1,6 +1,5 @@
 """
-State that health, metrics and the API show, read from the engines of the process when a client
-asks.
+State that health, metrics and the API show, read from the engines when a client asks.
 
 Invariant: an answer exists before the service is up and after it has stopped, and it never claims
 that all is well.
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 
 class ServedProcess(Protocol):
-    """The service as health and metrics see it."""
-
     engines: dict[str, Engine]
     expected: tuple[str, ...]
     failure: str
@@ -47,8 +44,6 @@ class ServedProcess(Protocol):
 
 
 class SidecarFigures(Protocol):
-    """Counters of the frame server."""
-
     @property
     def connections(self) -> Mapping[str, int]: ...
 
@@ -134,7 +129,6 @@ class ServedState:
         self.process = process
 
     def standing(self) -> ProcessStatus:
-        """Return the readiness of the process."""
         process = self.process
         if process is None:
             return ProcessStatus({}, is_begun=False)
@@ -172,10 +166,9 @@ class ServedState:
 
     def engine(self, cluster: str | None) -> tuple[str, Engine]:
         """
-        Return the engine of *cluster*, by name or id, and its name; `None` selects the only one.
+        Return the engine of *cluster*, by name or id, and its name; `None` means the only one.
 
-        Raises `WrongCluster` without a match or with several, and `NotReady` while that is not
-        known.
+        Raises `WrongCluster` without a match or with several, `NotReady` while it is unknown.
         """
         process = self.process
         if process is None:

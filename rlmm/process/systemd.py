@@ -44,8 +44,6 @@ class _Engine(Protocol):
 
 
 class SupervisedProcess(Protocol):
-    """The service, as the supervisor sees it."""
-
     @property
     def engines(self) -> Mapping[str, _Engine]: ...
 
@@ -102,7 +100,6 @@ class NotifySocket:
 
 
 def watchdog_s(environ: Mapping[str, str]) -> float | None:
-    """Return the interval of the watchdog; `None` without one."""
     text, pid = environ.get(WATCHDOG_VARIABLE, ""), environ.get(WATCHDOG_PID_VARIABLE)
     if not (text.isascii() and text.isdigit()) or int(text) == 0:
         return None
@@ -119,8 +116,9 @@ class SupervisorNotices:
         heartbeat_s_max: float,
     ) -> None:
         """
-        *is_open* returns whether requests are taken. The watchdog gets no notice where an engine
-        was not judged for *heartbeat_s_max*.
+        *is_open* returns whether requests are taken.
+
+        The watchdog gets no notice where an engine was not judged for *heartbeat_s_max*.
         """
         address = environ.get(SOCKET_VARIABLE)
         self._socket = NotifySocket(address) if address else None
@@ -160,7 +158,6 @@ class SupervisorNotices:
 
     @contextmanager
     def reloading(self) -> Iterator[None]:
-        """Show the process as reloading as long as the block runs."""
         if self._socket is None or not self._is_ready:
             yield  # READY behind it would be wrong before requests are taken
             return

@@ -1,10 +1,9 @@
 """
 The starts of one broker, and its partitions, leaders and followers alike.
 
-A restarted broker has reported nothing; the partitions of the start before stay in force until its
-first report. Where it reports in several pieces, partitions that it has not mentioned are kept
-until it has, or for a time. Invariant: an earlier start takes nothing from a later one that has
-reported.
+The earlier start's partitions stay in force until the first report of a new one, and those that a
+piecemeal report has not mentioned until it has, or for a time. Invariant: an earlier start takes
+nothing from a later one that has reported.
 """
 
 from __future__ import annotations
@@ -49,8 +48,6 @@ class BrokerStatistics:
 
 
 class BrokerStart:
-    """Holds one start of one broker, with the queries of its connections."""
-
     __slots__ = ("_is_named", "broker", "connections", "instance", "number", "reads")
 
     def __init__(self, broker: BrokerSessions, instance: Uuid | None, number: int) -> None:
@@ -67,7 +64,6 @@ class BrokerStart:
         """Whether the log has a warning about this start."""
 
     def move(self) -> None:
-        """Use the queries of the broker's engine."""
         engine = self.broker.engine
         self.reads = (PartitionQueries(_NOBODY) if engine is None else engine.reads).narrowed(
             self.require
@@ -81,7 +77,6 @@ class BrokerStart:
 
     @property
     def is_superseded(self) -> bool:
-        """Return whether a later start has reported."""
         current = self.broker.current
         return current is not None and self.instance is not None and self.number < current.number
 
@@ -89,7 +84,6 @@ class BrokerStart:
         return self.broker.engine is engine
 
     def require_current(self) -> None:
-        """Raises `Superseded` where a later start has reported."""
         if not self.is_superseded:
             return
         broker = self.broker
@@ -141,8 +135,6 @@ class BrokerStart:
 
 
 class BrokerSessions:
-    """Holds one broker of one cluster: its starts, and its partitions."""
-
     def __init__(self, broker_id: int, engine: Engine | None) -> None:
         self.broker_id = broker_id
         self.engine = engine

@@ -1,9 +1,9 @@
 """
-The discovery of clusters that brokers report, and the engines of the process.
+Cluster discovery: the engines of the process, and those of clusters that brokers report.
 
-A learned cluster gets an engine of its own, also after a restart. Invariants: a cluster is learned
-only when it answered at the reported address, with the reported id, within the limit, and from a
-client that may speak for a broker; a report changes nothing for an engine that reaches its cluster.
+Invariants: a cluster is learned only when it answered at the reported address, with the reported
+id, within the limit, and from a client that may speak for a broker; a report changes nothing for an
+engine that reaches its cluster.
 """
 
 from __future__ import annotations
@@ -51,8 +51,6 @@ _THREAD: Final = "learned-clusters"
 
 
 class ProcessEngines:
-    """The engines of one process, also those of learned clusters."""
-
     def __init__(
         self,
         folder: Path,
@@ -62,9 +60,9 @@ class ProcessEngines:
         follows_brokers: Callable[[str], bool],
     ) -> None:
         """
-        *plan_of* makes the plan of a learned cluster, whose address is kept in *folder*;
-        *follows_brokers* takes the name of an engine and returns whether its assignment follows
-        brokers.
+        *plan_of* makes the plan of a learned cluster, whose address is kept in *folder*.
+
+        *follows_brokers* returns whether the assignment of a named engine follows brokers.
         """
         self._folder = folder
         self._plan_of = plan_of
@@ -188,7 +186,6 @@ class ProcessEngines:
         return engine.identity is None or now_s - since_s >= _PATIENCE_S
 
     def _try(self, cluster_id: str, address: str) -> None:
-        """Queue an address, unless its pause is not over."""
         if self._trials.begin(cluster_id, address, is_learned=cluster_id in self._learned):
             self._wanted.put_nowait((cluster_id, address))
 
@@ -202,9 +199,7 @@ class ProcessEngines:
 
     async def run(self) -> None:
         """
-        Follow the clusters that were learned before, and every one learned from now on.
-
-        Raises `ConfigError` where their file cannot be read.
+        Follow the clusters in the file, and all learned from now on; `ConfigError` for a bad file.
         """
         assert self._service is not None
         kept = await in_own_thread(_THREAD, partial(read_learned, self._folder))
@@ -261,7 +256,6 @@ class ProcessEngines:
             raise ConfigError(msg)
 
     async def _settle(self, cluster_id: str, address: str) -> None:
-        """Follow a cluster where it answered, unless its engine reaches it meanwhile."""
         assert self._service is not None
         is_learned = cluster_id in self._learned
         if cluster_id in self._engines:
@@ -321,7 +315,6 @@ class ProcessEngines:
 
 
 def _servers_in(bootstrap: str | None) -> str | None:
-    """Return the addresses in a hello, if they can be used."""
     if bootstrap is None:
         return None
     try:

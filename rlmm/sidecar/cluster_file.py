@@ -1,5 +1,5 @@
 """
-The file of learned clusters in the data folder: id and address of each.
+The cluster file in the data folder: id and address of each learned cluster.
 
 Invariant: it is whole, of the last write or of the one before. A malformed file is refused and left
 for operators to look at.
@@ -84,9 +84,7 @@ def read_learned_bytes(content: bytes) -> dict[str, str]:
 
 
 def read_learned(folder: Path) -> dict[str, str]:
-    """
-    Return the address of each cluster that was learned before; `ConfigError` names a bad file.
-    """
+    """Return the address of each learned cluster; `ConfigError` names a bad file."""
     path = folder / LEARNED_FILE
     try:
         with path.open("rb") as file:
@@ -103,5 +101,4 @@ def read_learned(folder: Path) -> dict[str, str]:
 
 
 def write_learned(folder: Path, clusters: Mapping[str, str]) -> None:
-    """Raises `OSError`."""
     write_atomically(SNAPSHOT_DISK, folder / LEARNED_FILE, [learned_bytes(clusters)])

@@ -2,8 +2,7 @@
 The clusters of clients: finds the engine by the cluster id of a hello.
 
 Invariant: a client is never answered from another cluster than it named. While the cluster of a log
-is not known, clients get `NotReady`. The partitions of brokers outlive the engine that answers
-them.
+is not known, clients get `NotReady`. A broker's partitions outlive the engine.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ class Engines(Protocol):
 
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
         """
-        A broker reported the address of its cluster; repeats are harmless.
+        Take the address that a broker reported of its cluster; repeats are harmless.
 
-        An engine that reaches its cluster stays; one that does not is moved, if the cluster is
-        found at the address. An unknown cluster is followed once it has answered: `NotReady` until
-        then, and `WrongCluster` where that is not allowed, or another cluster answers.
+        An engine that does not reach its cluster is moved, if the cluster is found at the address.
+        An unknown cluster is followed once it has answered: `NotReady` until then, and
+        `WrongCluster` where that is not allowed, or another cluster answers.
         """
 
     def is_followed(self, engine: Engine) -> bool:
@@ -53,10 +52,7 @@ class Engines(Protocol):
 
 
 class Clusters:
-    """The engines, and the brokers of each."""
-
     def __init__(self, engines: Engines, *, brokers_max: int) -> None:
-        """The clusters remember at most *brokers_max* brokers each."""
         self._engines = engines
         self._brokers_max = brokers_max
         self._brokers: dict[str, BrokerAssignments] = {}
@@ -64,10 +60,9 @@ class Clusters:
 
     def find(self, cluster_id: str | None, bootstrap: str | None, *, may_teach: bool) -> Engine:
         """
-        Return the engine for clients of *cluster_id*.
+        Return the engine of *cluster_id*; learn the address from clients that *may_teach*.
 
-        Raises `WrongCluster`, naming both, where another cluster is served, and `NotReady` while
-        that is not known. Learns the address from clients that *may_teach*.
+        Raises `WrongCluster` naming both clusters, and `NotReady` while the cluster is unknown.
         """
         self._let_go()
         found = self._only() if cluster_id is None else self._named(cluster_id)
@@ -94,7 +89,6 @@ class Clusters:
         return engine in self._engines.all()
 
     def _only(self) -> Engine:
-        """Return the engine for clients that name no cluster."""
         engines, missing = self._engines.all(), self._engines.missing()
         if len(engines) + len(missing) == 1:
             for name in missing:
@@ -104,10 +98,7 @@ class Clusters:
         raise WrongCluster(msg)
 
     def _named(self, cluster_id: str) -> Engine | None:
-        """
-        Return the engine of a cluster, if there is one. Raises `NotReady` while an engine that has
-        not reached its log may be it.
-        """
+        """Return the cluster's engine, if any; `NotReady` while an unreached log may be it."""
         found = self._engines.of_cluster(cluster_id)
         if found is not None:
             return found
@@ -118,7 +109,6 @@ class Clusters:
         return None
 
     def _absent(self, cluster_id: str) -> NotReady | WrongCluster:
-        """Return the reason why a cluster has no engine."""
         why = self._engines.missing().get(cluster_id)
         if why is None:
             return self.wrong(cluster_id)
@@ -126,10 +116,7 @@ class Clusters:
         return NotReady(msg, reason=NotReadyReason.CONNECTING)
 
     def require_right(self, engine: Engine, cluster_id: str | None) -> bool:
-        """
-        Return whether *engine* is known to be that of *cluster_id*; raises `WrongCluster` where it
-        is known not to be.
-        """
+        """Return whether *engine* surely serves *cluster_id*; `WrongCluster` if surely not."""
         if cluster_id is None:
             return True
         identity = engine.identity
@@ -140,7 +127,6 @@ class Clusters:
         return True
 
     def wrong(self, cluster_id: str, served: str | None = None) -> WrongCluster:
-        """Return the refusal of clients of *cluster_id*."""
         named = served or self._served(self._engines.all())
         return WrongCluster(f"asked for is cluster {cluster_id}, served is {named}")
 
@@ -163,10 +149,7 @@ class Clusters:
                 brokers.leave(start)
 
     def look_after(self, now_s: float) -> None:
-        """
-        Have a new engine answer for the brokers of its predecessor, connected or not; give up
-        partitions that restarted brokers did not mention. Called periodically.
-        """
+        """Give brokers to a new engine, and give up what restarts left out; called periodically."""
         self._let_go()
         for engine in self._engines.all():
             if self._engines.name_of(engine) in self._brokers:
@@ -205,7 +188,6 @@ class Clusters:
         return found
 
     def _served(self, engines: Collection[Engine]) -> str:
-        """Names of the served clusters, for messages."""
         names = [
             engine.identity.cluster_id or "one without an id"
             for engine in engines

@@ -71,7 +71,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         readers: SocketReaders | None = None,
     ) -> None:
         """
-        *entered* returns whether there is room for the connection; *left* is called at its end.
+        *entered* returns whether there is room; *left* is called at the connection's end.
+
         Without *readers* the event loop reads the socket.
         """
         self._context = context
@@ -179,10 +180,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._resume_reading()
 
     def eof_received(self) -> None:
-        """
-        Returns nothing, so the transport closes: a client that sends nothing more is not waited
-        for.
-        """
+        """Return nothing, so that the transport closes at once."""
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
@@ -287,7 +285,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         return answer_frame(request_id, value)
 
     def _answer_waiting(self, request_id: int, method: str, task: asyncio.Task[object]) -> None:
-        """Answer a request that has waited."""
         self.heard_s = self._loop.time()
         try:
             value = result_of(task)
@@ -308,7 +305,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._later.append(frame)
 
     def _failed(self, request_id: int | None, method: str | None, error: Exception) -> bytes:
-        """Log a bug and refuse the request."""
         _log.error("a request failed: %s", method, exc_info=error)
         refusal = PartFailed(f"{method} failed of a fault of the service: {type(error).__name__}")
         self._figures.refuse(method, refusal)
@@ -365,7 +361,6 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def is_welcome(self) -> bool:
-        """Return whether the client would be let in still."""
         return self._session.is_welcome
 
     @property

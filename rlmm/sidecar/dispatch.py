@@ -1,6 +1,5 @@
 """
-The dispatch of reads: a table of functions from method and arguments to an answer. Nothing waits
-here.
+The dispatch of reads: a table of functions from method and arguments to an answer.
 
 Invariant: a request is refused for its form first, then for the role of the client, then for
 assignment and readiness.
@@ -61,8 +60,6 @@ _ANSWER_ROOM: Final = 1_024
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Limits of one request, and of its answer."""
-
     lookups_max: int
     page_max: int
     answer_bytes_max: int
@@ -168,7 +165,6 @@ def _limit(value: object) -> int:
 
 
 def _size_of(segment: SegmentMetadata) -> int:
-    """Return an upper bound of its bytes on the wire."""
     custom = segment.custom_metadata
     return (
         _SEGMENT_BYTES + _EPOCH_BYTES * len(segment.epochs) + (0 if custom is None else len(custom))
@@ -294,7 +290,6 @@ def read_listing(args: Args) -> tuple[int, bytes | None, int]:
 
 
 def read_size(value: object, bounds: RequestLimits) -> int:
-    """Return the number of bytes, limited to one answer."""
     if type(value) is not int or not 1 <= value <= INT32_MAX:
         refuse("a number of bytes", f"a number from 1 to {INT32_MAX}", value)
     return min(value, PIECE_BYTES_MAX, bounds.answer_bytes_max)

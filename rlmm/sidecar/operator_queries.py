@@ -1,8 +1,8 @@
 """
-Queries of operators: the user partitions of a metadata partition, and the state image of one.
+Operator queries: the user partitions of a metadata partition, and the state image of one.
 
-Both are made in several turns of the event loop. Invariant: an answer was true at one moment at
-which it was admitted: the gate admits once more at the end, and nothing awaits after that.
+Both take several turns of the event loop. Invariant: an answer was true at one admitted moment: the
+gate admits once more at the end, and nothing awaits after that.
 """
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ async def list_partitions(
 
 
 async def _lowest(shard: Shard, after: bytes | None, count: int) -> list[TopicIdPartition]:
-    """
-    Return the *count* lowest user partitions above *after*; other tasks have turns in between.
-    """
+    """Return the *count* lowest user partitions above *after*; other tasks run in between."""
     lowest: list[tuple[bytes, TopicIdPartition]] = []
     behind = b"" if after is None else after
     for number, partition in enumerate(shard.partitions(), 1):
@@ -123,8 +121,7 @@ class OpenImage:
         self, session: ClientSession, partition: TopicIdPartition, bytes_max: int
     ) -> object:
         """
-        Make the image of *partition* as it is now, and return its first bytes. Keeps it only if
-        there are more; closes any other one.
+        Make the image of *partition* and return its first bytes; keep it only if there are more.
         """
         if self._is_being_made:
             raise TooBusy("an image is being made for this connection, one at a time is")

@@ -2,8 +2,7 @@
 The session of one client: its engine, and its requests.
 
 Requests are answered or refused at once; one that has to wait gives a coroutine. Roles are checked
-after the form of a request and before the assignment. Before hello a client may do nothing, and
-learns of no methods.
+after a request's form, before the assignment. Before hello a client may do nothing.
 """
 
 from __future__ import annotations
@@ -60,8 +59,6 @@ _RECEIVED_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """Parts that all sessions of one frame server share."""
-
     settings: SidecarSettings
     clusters: Clusters
     door: Authenticator
@@ -76,8 +73,6 @@ class SessionContext:
 
 
 class ClientSession:
-    """The requests of one client, from its hello on."""
-
     __slots__ = (
         "_bounds",
         "_client",
@@ -119,14 +114,12 @@ class ClientSession:
 
     @property
     def client(self) -> Client:
-        """Return the client; only for use after hello."""
         client = self._client
         assert client is not None
         return client
 
     @property
     def is_welcome(self) -> bool:
-        """Return whether the client would be let in still."""
         return self._client is None or self._context.door.is_valid(self._client)
 
     def leave(self) -> None:
@@ -183,7 +176,6 @@ class ClientSession:
         )
 
     def engine(self) -> Engine:
-        """Return the engine of the client's cluster; raises the reason where there is none."""
         if self._engine is not None and not self.is_left_behind():
             return self._engine
         hello = self.hello
@@ -232,11 +224,7 @@ class ClientSession:
     # ------------------------------------------------------------------------------ requests
 
     def answer(self, method: str, args: Args) -> object:
-        """
-        Return the value that answers a request, or a coroutine that waits and returns it.
-
-        Raises the refusal.
-        """
+        """Return the answer, or a coroutine that waits and returns it; raises the refusal."""
         ask = READS.get(method)
         if ask is None:
             return self._other(method, args)
@@ -283,7 +271,6 @@ class ClientSession:
         return self._others[method](self, found, args)
 
     def _require(self, method: Method) -> None:
-        """Refuse by role, and requests of a superseded broker start."""
         self.client.require_role(method.role, method.name)
         if self.broker is not None:
             self.broker.require_current()
@@ -318,7 +305,6 @@ class ClientSession:
         return self._context.clusters.brokers(engine).stop(start, partitions)
 
     def _speaking(self, method: Method) -> tuple[Engine, BrokerStart]:
-        """Return the engine and the broker start of this client."""
         engine = self.engine()
         if self.broker is None:
             msg = f"{method.name} is said by a broker: hello named no broker_id"

@@ -54,8 +54,6 @@ class SidecarStatistics:
 
 
 class FrameServerCounters:
-    """Counts for one frame server; its connections increment them in place."""
-
     __slots__ = (
         "abandoned", "accepted", "answered", "bytes_in", "bytes_out", "cut_off",
         "greeting_bytes", "held_bytes", "image_bytes", "log_reads", "refusals", "refused",

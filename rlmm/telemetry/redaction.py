@@ -1,9 +1,8 @@
 """
 Redaction of support bundles: placeholders replace topics, hosts, paths and opaque bytes. Pure.
 
-A name has the same placeholder everywhere in a bundle, so that related entries stay recognizable. A
-key of the bundle keeps names from being guessed. Ids that Kafka generated, offsets, sizes and times
-stay.
+A name has the same placeholder everywhere in a bundle; the bundle's key keeps names from being
+guessed. Ids that Kafka generated, offsets, sizes and times stay.
 """
 
 from __future__ import annotations
@@ -33,8 +32,6 @@ _STANDIN = re.compile(r"(?:topic|host|path)-[0-9a-f]{8}")
 
 
 class NameRedaction:
-    """The placeholders of one bundle."""
-
     def __init__(self, key: bytes, topics: Iterable[str], *, is_on: bool = True) -> None:
         """*topics* are names to replace anywhere in a text."""
         self._key = key
@@ -45,7 +42,6 @@ class NameRedaction:
         self._known = set(names)
 
     def of(self, value: object) -> object:
-        """Return the value without names."""
         return self._of(value, None) if self._is_on else value
 
     def _of(self, value: object, key: str | None) -> object:

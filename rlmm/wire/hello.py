@@ -1,7 +1,7 @@
 """
 Hello, the first request of a connection, and its answer: peers, version, limits.
 
-Both sides ignore unknown keys, unlike options: a newer side may send more about itself.
+Both sides ignore unknown keys: a newer side may send more about itself.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ ROLES: Final = ("reader", "broker", "admin")
 
 @dataclass(frozen=True, slots=True)
 class ClientHello:
-    """Describes the client."""
-
     versions: tuple[int, ...]
     client: str
     """Name and version of the program, for the log."""
@@ -49,8 +47,6 @@ class ClientHello:
 
 @dataclass(frozen=True, slots=True)
 class ServiceLimits:
-    """Lists the limits of the service."""
-
     frame_bytes_max: int = FRAME_BYTES_MAX
     pipeline_max: int = 0
     """Requests under way on one connection."""
@@ -70,9 +66,7 @@ class ServiceLimits:
 
 @dataclass(frozen=True, slots=True)
 class HelloAnswer:
-    """
-    Describes the service; a fact that it does not know yet, as its log was not reached, is `None`.
-    """
+    """Describes the service; a fact that it does not know yet is `None`."""
 
     version: int
     server: str
@@ -85,7 +79,6 @@ class HelloAnswer:
 
 
 def hello_value(hello: ClientHello) -> dict[str, object]:
-    """Return *hello* as the one argument of `hello`."""
     value: dict[str, object] = {"versions": list(hello.versions), "client": hello.client}
     for name in ("token", "cluster_id", "broker_id", "instance", "bootstrap"):
         said = getattr(hello, name)

@@ -1,9 +1,4 @@
-"""
-The methods of the protocol, as data: roles, arguments, answers, whether they may wait or be
-repeated.
-
-`docs/wire-protocol.md` has its tables from here.
-"""
+"""The methods of the protocol, as data: roles, arguments, answers, whether they may be repeated."""
 
 from __future__ import annotations
 
@@ -20,8 +15,6 @@ Role = Literal["any", "reader", "broker", "admin"]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method."""
-
     name: str
     role: Role
     """The least role that may call it; "any" needs none."""
@@ -36,13 +29,7 @@ class Method:
     is_safe_to_repeat: bool = True
     """Whether a client may send it again after a lost answer."""
 
-    @property
-    def may_wait(self) -> bool:
-        """Return whether an answer may come later than those to requests behind it."""
-        return self.options is not None
-
     def require_count(self, args: Sequence[object]) -> None:
-        """Refuse too few arguments and too many."""
         least = len(self.args)
         most = least + (self.options is not None)
         if not least <= len(args) <= most:

@@ -1,8 +1,7 @@
 """
-Operators' queries on the wire: summaries of user partitions, state images in pieces, the log.
+Operator queries on the wire: summaries of user partitions, state images in pieces, the log.
 
-Each form is written and read here. Invariant: only this module makes the key that a page begins
-behind.
+Invariant: only this module makes the key that a page begins behind.
 """
 
 from __future__ import annotations
@@ -45,8 +44,6 @@ class PartitionCounts(NamedTuple):
 
 
 class SummaryPage(NamedTuple):
-    """Some user partitions of one metadata partition, by rising key."""
-
     position: int
     """Of the metadata partition, at the moment of the page."""
     is_whole: bool

@@ -1,9 +1,8 @@
 """
 Values on the wire: partitions, segments, events, answers to writes.
 
-Each comes as a pair, used by both sides: `x_value` gives what is packed; `read_x` reads it, or
-raises `InvalidArgument` that names the fault. Invariant: reading what `x_value` gives makes an
-equal value, which a broker could hold.
+`x_value` gives what is packed; `read_x` reads it, or raises `InvalidArgument` that names the fault.
+Invariant: reading what `x_value` gives makes an equal value, which a broker could hold.
 """
 
 from __future__ import annotations
@@ -34,14 +33,12 @@ _DELETE_STATES: Final = tuple(PartitionDeleteState)
 
 
 def partition_value(partition: TopicIdPartition) -> list[object]:
-    """Return a user partition: topic id, name, number."""
     return [partition.topic_id, partition.topic, partition.partition]
 
 
 class _Partitions:
     """
-    Keeps partitions that were read lately: most questions are about few of them, and making one
-    costs more than the rest of a question. Threads share it: one lost in a race is made again.
+    Keeps read partitions: most questions are about a few, and making one costs most. Threads race.
     """
 
     def __init__(self) -> None:
@@ -164,7 +161,6 @@ def _segment_state(value: object) -> SegmentState:
 
 
 def update_value(update: SegmentUpdate) -> list[object]:
-    """Return the arguments of `update_segment`."""
     return [
         partition_value(update.id.partition),
         update.id.uuid,
@@ -192,7 +188,6 @@ def read_segment_id(partition: TopicIdPartition, value: object) -> SegmentId:
 
 
 def delete_value(event: PartitionDelete) -> list[object]:
-    """Return the arguments of `put_partition_delete`."""
     return [partition_value(event.partition), *deletion_value(event)]
 
 
@@ -220,8 +215,6 @@ def read_deletion(partition: TopicIdPartition, value: object) -> PartitionDelete
 
 
 class WriteAnswer(NamedTuple):
-    """Tells where an event was stored, and one of `VERDICTS`."""
-
     metadata_partition: int
     offset: int
     verdict: str

@@ -133,8 +133,7 @@ async def test_every_method_then_is_refused_to_who_has_not_said_who_it_is(
 
 async def test_broker_token_when_bound_then_no_other_broker_is_claimed_or_written_for() -> None:
     """
-    A client bound to a broker may neither claim nor write for another one, nor leave the broker id
-    out.
+    A client bound to a broker may not claim or write for another, nor leave the broker id out.
     """
     async with serving(door()) as served:
         for said in ({"broker_id": 8}, {}):
@@ -179,7 +178,7 @@ async def test_tokens_when_taken_away_then_open_connections_end_and_others_stay(
 
 async def test_limits_when_a_client_takes_too_much_then_only_that_client_is_refused() -> None:
     """
-    A client's limit counts by name over all its connections, and released parts are free again.
+    A limit counts by name over all connections of a client, and released parts are free again.
     """
     now_s = 0.0
     settings = AccessSettings(

@@ -42,9 +42,7 @@ async def said_to(address: tuple[str, int], tls: ssl.SSLContext, token: str) -> 
 async def test_serve_when_files_are_replaced_and_hung_up_then_new_ones_count_and_none_is_shown(
     tmp_path: Path,
 ) -> None:
-    """
-    New tokens and certificates count without a restart, and no log line at level debug has a token.
-    """
+    """New tokens and certificates count without a restart, and no debug line has a token."""
     pki = Pki(tmp_path)
     tokens = write_tokens(tmp_path / "tokens")
     flags = {
@@ -84,9 +82,7 @@ async def test_serve_when_files_are_replaced_and_hung_up_then_new_ones_count_and
 async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key_and_without_the_token(
     tmp_path: Path,
 ) -> None:
-    """
-    The process ends with exit code 2 before it listens, and the error does not show the token.
-    """
+    """The process ends with exit code 2 before it listens, and its error hides the token."""
     tokens = write_tokens(tmp_path / "tokens", f"reader {NEW}\n")
     given = ("--log-kind", "memory", "--access-tokens-file", str(tokens))
     async with serving(tmp_path, *given) as served:

@@ -135,10 +135,7 @@ async def test_change_when_refused_then_said_again_until_it_is_accepted(
 async def test_f22_partition_when_the_service_has_not_heard_of_it_then_not_ready(
     service: FakeService,
 ) -> None:
-    """
-    Failure scenario F22: a partition that the service does not know yet is not ready, not
-    unassigned.
-    """
+    """F22: a partition that the service does not know yet is not ready, not unassigned."""
     async with client_of(service) as client:
         client.on_partition_leadership_changes([OTHER], [])
         await client.wait_ready(OTHER)
@@ -169,9 +166,7 @@ async def test_question_when_the_connection_is_lost_then_asked_again_on_the_next
 async def test_f54_event_when_lost_before_it_was_stored_then_stored_again_once(
     service: FakeService,
 ) -> None:
-    """
-    Failure scenario F54: the client looks for an event that was not stored and sends it again.
-    """
+    """F54: the client looks for an event that was not stored and sends it again."""
     async with client_of(service, None) as client:
         service.hang_up_before["add_segment"] = 1
         assert (await client.add_segment(started("a"))).verdict == "applied"
@@ -185,10 +180,7 @@ async def test_f54_event_when_lost_before_it_was_stored_then_stored_again_once(
 async def test_f54_event_when_its_answer_is_lost_then_found_and_not_stored_again(
     service: FakeService, count: int | None
 ) -> None:
-    """
-    Failure scenario F54: the client finds the stored finish, returns its place and sends nothing
-    again.
-    """
+    """F54: the client finds the stored finish, returns its place and sends nothing again."""
     service.partition_counts.extend([4, count])
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))

@@ -1,8 +1,4 @@
-"""
-The contract of every client: over a socket, from threads, and without a service.
-
-One suite covers all, so a broker that was tested with the stand-in meets nothing new.
-"""
+"""The contract of every client: over a socket, from threads, and without a service."""
 
 from __future__ import annotations
 
@@ -128,10 +124,7 @@ async def test_f53_event_when_no_broker_could_digest_it_then_refused_before_anyt
 async def test_f22_f23_f93_broker_before_it_has_said_what_it_has_then_not_ready(
     cluster: Cluster,
 ) -> None:
-    """
-    Failure scenarios F22, F23, F93: before its assignment a broker gets not ready for any
-    partition.
-    """
+    """F22, F23, F93: before its assignment a broker gets not ready for any partition."""
     client = await cluster.client(1, ClientSettings(is_repeating=False))
     with pytest.raises(NotReady) as caught:
         await client.segment_for(TP, 0, 5)
@@ -173,9 +166,7 @@ async def test_f21_partition_when_it_is_another_brokers_then_not_assigned_for_ev
 async def test_write_when_it_is_to_be_stored_unassigned_then_others_see_it(
     cluster: Cluster,
 ) -> None:
-    """
-    The writer of an event for another broker gets `stored-not-assigned`, and that broker reads it.
-    """
+    """The writer for another broker gets `stored-not-assigned`, and that broker reads the event."""
     one, two = await led(cluster), await cluster.client(2)
     await done(two.on_partition_leadership_changes([], [OTHER]))
     await two.wait_ready(OTHER)
@@ -188,9 +179,7 @@ async def test_write_when_it_is_to_be_stored_unassigned_then_others_see_it(
 async def test_partition_when_stopped_then_not_assigned_from_the_next_question_on(
     cluster: Cluster,
 ) -> None:
-    """
-    A stopped partition is not assigned from the next question on, and is answered when given again.
-    """
+    """A stopped partition is not assigned from the next question on, until it is given again."""
     client = await led(cluster)
     await copied(client, "a", 0, 99)
     await done(client.on_stop_partitions([TP]))
@@ -295,9 +284,7 @@ async def test_partition_when_deleted_step_by_step_then_gone_at_the_end(cluster:
 async def test_read_token_then_another_broker_that_reads_at_least_it_sees_the_write(
     cluster: Cluster,
 ) -> None:
-    """
-    A read token makes another broker wait for the write, and one that is not reached is not ready.
-    """
+    """A read token makes another broker wait for the write; out of reach it is not ready."""
     one, two = await led(cluster), await cluster.client(2)
     await done(two.on_partition_leadership_changes([], [TP]))
     written = await one.add_segment(started("a"))

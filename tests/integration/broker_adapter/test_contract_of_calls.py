@@ -1,6 +1,4 @@
-"""
-The contract of every client beyond answers: refusals, many calls at once, statistics, the end.
-"""
+"""The contract of every client: refusals, many calls at once, statistics, the end."""
 
 from __future__ import annotations
 

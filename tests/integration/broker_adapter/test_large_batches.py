@@ -20,9 +20,7 @@ LONG = tp("t" * 200)
 async def test_look_ups_when_a_frame_has_no_room_for_them_then_asked_in_smaller_pieces(
     service: FakeService,
 ) -> None:
-    """
-    The client splits questions that are too large, or whose answers are, and keeps their order.
-    """
+    """The client splits questions that are too large, or whose answers are, in order."""
     async with RemoteLogMetadataClient(service.address) as client:
         await client.add_segment(started(segment_id("a", LONG), 0, 999))
         await client.update_segment(finished(segment_id("a", LONG)))

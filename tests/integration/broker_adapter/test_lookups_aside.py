@@ -64,9 +64,7 @@ async def test_count_when_nobody_can_be_dialled_then_an_error_of_ours_says_so(
 async def test_count_when_it_is_not_known_yet_then_asked_again_until_it_is(
     service: FakeService,
 ) -> None:
-    """
-    The client asks for the partition count until it is known, and the event's outcome is certain.
-    """
+    """The client asks until it knows the partition count, and the event's outcome is certain."""
     service.partition_counts.extend([None] * 4)
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         await client.add_segment(started("a"))
@@ -120,10 +118,7 @@ async def test_address_that_there_cannot_be_then_refused_to_who_asks(
 async def test_f54_end_of_deletion_when_its_answer_is_lost_then_uncertain_and_never_a_duplicate(
     service: FakeService,
 ) -> None:
-    """
-    Failure scenario F54: a missing segment does not prove that its deletion ended, so it is
-    uncertain.
-    """
+    """F54: a missing segment does not prove that its deletion ended, so it is uncertain."""
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         service.hang_up_before["update_segment"] = 1
         with pytest.raises(AppendUncertain, match="nothing ever was"):
@@ -145,9 +140,7 @@ async def test_f54_end_of_deletion_when_its_answer_is_lost_then_uncertain_and_ne
 async def test_f61_at_least_when_it_cannot_be_meant_then_refused_and_nothing_is_sent(
     service: FakeService, at_least: Any
 ) -> None:
-    """
-    Failure scenario F61: a wrong argument is refused at once, and is not reported as an outage.
-    """
+    """F61: a wrong argument is refused at once, and is not reported as an outage."""
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         await client.ping()
         async with asyncio.timeout(10):
@@ -159,9 +152,7 @@ async def test_f61_at_least_when_it_cannot_be_meant_then_refused_and_nothing_is_
 async def test_assignment_when_one_message_has_no_room_for_it_then_added_and_never_cut(
     service: FakeService,
 ) -> None:
-    """
-    An assignment in several messages removes no partition meanwhile, and stopped ones are named.
-    """
+    """An assignment in several messages removes no partition meanwhile; stopped ones are named."""
     service.limits = replace(service.limits, assign_max=100)
     every = [tp("t", number) for number in range(250)]
     async with RemoteLogMetadataClient(service.address, broker_id=1, settings=SETTINGS) as client:

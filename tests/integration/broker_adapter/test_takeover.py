@@ -38,9 +38,7 @@ def client_of(service: FakeService, **options: Any) -> RemoteLogMetadataClient:
 async def test_clients_of_two_starts_then_the_earlier_one_says_so_and_gives_up_for_good(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    The later start that assigns has the broker, and the earlier one is refused with the reason.
-    """
+    """The later start that assigns has the broker, and the earlier one is refused with reason."""
     world = World()
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,
@@ -128,9 +126,7 @@ async def test_client_when_its_place_is_taken_then_what_it_asked_before_is_still
 async def test_client_when_the_next_service_knows_of_no_other_start_then_goes_on(
     service: FakeService,
 ) -> None:
-    """
-    A client gives up only after several refusals in a row, because a new service may be right.
-    """
+    """A client gives up after several refusals in a row, because a new service may be right."""
     async with client_of(service, superseded_max=2) as client:
         for _ in range(5):
             client.on_partition_leadership_changes([TP], [])

@@ -39,9 +39,7 @@ async def test_question_when_the_last_attempt_is_not_answered_then_told_what_was
 async def test_question_when_the_log_was_away_and_then_nothing_is_said_then_told_so(
     service: FakeService,
 ) -> None:
-    """
-    The error names the last refusal, a log that was away, and not only the silence of the service.
-    """
+    """The error names the last refusal, a log that was away, and not only the silence."""
     async with client_of(service) as client:
         await client.ping()
         service.refusals["segment"] = deque([LogUnavailable("no leader")])

@@ -177,10 +177,7 @@ async def test_file_when_it_is_empty_then_is_given_and_has_no_range(root: Path) 
 
 
 async def test_file_when_it_is_not_sealed_then_that_is_a_named_refusal(root: Path) -> None:
-    """
-    The active segment and one above the last stable offset are refused, after a new check each
-    time.
-    """
+    """The active segment and one above the last stable offset are refused, checked each time."""
     teller = StableOffsets(250)
     async with serving_folders(root, teller=teller) as broker:
         for name in (f"{ACTIVE}.log", LOG, f"{SECOND}.index", f"{ACTIVE}.snapshot"):

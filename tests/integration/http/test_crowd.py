@@ -61,9 +61,7 @@ async def probed(client: HttpClient) -> list[int]:
 async def test_probes_when_silent_connections_fill_the_server_then_are_answered_f94(
     said: bytes,
 ) -> None:
-    """
-    A request gets in among ten times as many idle connections, and the longest idle one is closed.
-    """
+    """A request gets in among ten times as many idle connections; the longest idle one goes."""
     async with showing(process=process_of(), connections_max=8) as client:
         figures = client.server.figures
         for count in (8, 80):
@@ -110,9 +108,7 @@ async def test_connection_when_it_has_asked_then_may_rest_longer_than_a_request_
 async def test_probes_when_waiting_questions_fill_the_server_then_are_answered(
     tmp_path: Path,
 ) -> None:
-    """
-    Some connections are reserved for requests that do not wait, and further ones get too busy.
-    """
+    """Some connections are kept for requests that do not wait; further ones get too busy."""
     world = World(1)
     async with (
         world.engine() as engine,

@@ -49,9 +49,7 @@ async def told(client: HttpClient, sent: str) -> tuple[int, str]:
 async def test_request_when_it_is_no_http_then_is_refused_and_nothing_of_it_is_shown(
     sent: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The server refuses bytes that are no HTTP, shows no token, and logs no line of level error.
-    """
+    """The server refuses bytes that are no HTTP, shows no token, and logs no error."""
     caplog.set_level(logging.DEBUG)
     async with showing(process=process_of()) as client:
         got, text = await told(client, sent)

@@ -134,10 +134,7 @@ def _with_watches(
 
 
 def test_metrics_when_named_then_as_prometheus_asks() -> None:
-    """
-    Each metric has the prefix, snake case, a base unit, a help text, and `_total` if it is a
-    counter.
-    """
+    """Names have prefix, snake case, base unit and help text, and a counter's end in `_total`."""
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     for metric in METRICS:
         assert re.fullmatch(r"rlmm_[a-z][a-z_]*[a-z]", metric.name), metric.name

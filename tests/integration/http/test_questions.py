@@ -204,9 +204,7 @@ async def test_ready_when_it_may_wait_then_it_answers_as_soon_as_that_is_so() ->
 
 
 async def test_questions_when_they_must_be_fresh_then_they_wait_for_it() -> None:
-    """
-    `at_least` and `linearizable` show all earlier writes, and a token works at other services.
-    """
+    """`at_least` and `linearizable` show earlier writes; a token works at other services."""
     async with serving() as (world, engine, client):
         place = world.place(ORDERS)
         later = segment_id("later", ORDERS)

@@ -240,9 +240,7 @@ async def test_service_when_it_has_failed_then_no_engine_is_added() -> None:
 async def test_service_when_a_late_engine_is_one_that_is_there_then_it_alone_goes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    An added engine on a log that is followed already ends alone, with an error for its callers.
-    """
+    """An added engine on a log that is followed already ends alone, with a callers' error."""
     topic = MemoryTopic(1)
     async with running(plan("first", topic)) as (service, task):
         late = await service.add(plan("late", topic))

@@ -116,9 +116,7 @@ class SlowDisk:
 async def test_f101_service_when_asked_to_stop_in_the_middle_of_everything_then_ends_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Failure scenario F101: waiting calls raise `Stopped`, and snapshots hold all applied events.
-    """
+    """F101: waiting calls raise `Stopped`, and snapshots hold all applied events."""
     disk = SlowDisk(monkeypatch)
     world = World(tmp_path)
     async with world.serving() as (engine, task):

@@ -42,10 +42,7 @@ class ClosingBadly(MemoryLog):
 async def test_service_when_a_late_engine_fails_of_its_log_then_it_alone_goes(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The failed engine ends with an error for its callers, its log closes, and its name is free
-    again.
-    """
+    """A failed engine ends with an error for callers, its log closes, and its name is free."""
     gate = asyncio.Event()
     log = ClosingBadly(MemoryTopic(1))
 

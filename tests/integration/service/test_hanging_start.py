@@ -1,7 +1,4 @@
-"""
-A log that cannot be opened because a disk hangs or no broker answers: its callers, its name, and
-the start and stop of the other parts without it.
-"""
+"""Logs that cannot be opened: their callers, their names, and the other parts' start and stop."""
 
 from __future__ import annotations
 
@@ -150,9 +147,7 @@ async def test_f101_service_when_a_log_hangs_then_the_others_are_answered_from_a
 async def test_f101_service_when_a_folder_of_snapshots_hangs_then_that_is_what_is_named(
     tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The error names the snapshots folder, and the service writes nothing before it has the lock.
-    """
+    """The error names the snapshots folder, and nothing is written before the lock is held."""
     released = threading.Event()
 
     @contextmanager
@@ -234,10 +229,7 @@ async def until_ready(url: str) -> None:
 async def test_f101_serve_when_the_data_folder_hangs_then_http_answers_and_it_is_named(
     tmp_path: Path,
 ) -> None:
-    """
-    HTTP answers while the disk hangs, a signal ends the service, and it goes on when the disk is
-    back.
-    """
+    """HTTP answers while the disk hangs, a signal ends the service, or the disk's return."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     arguments = ("--http-listen", ANYWHERE, "--log-num-partitions", "2")

@@ -1,7 +1,4 @@
-"""
-The lines that `rlmm serve` writes: their origin, and a failure as one line in the form of the lines
-before.
-"""
+"""The lines that `rlmm serve` writes: their origin, and a failure as one line of the same form."""
 
 from __future__ import annotations
 

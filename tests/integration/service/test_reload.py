@@ -45,9 +45,7 @@ def debugging(served: Serving) -> set[str]:
 async def test_serve_when_hung_up_then_levels_of_modules_change_and_it_goes_on(
     tmp_path: Path, file: Path
 ) -> None:
-    """
-    A reload changes log levels; an unreadable file changes nothing, and the error names the key.
-    """
+    """A reload changes log levels; an unreadable file changes nothing and is an error."""
     await fill(tmp_path)
     async with serving(tmp_path, "--config", str(file)) as served:
         await served.until_open(PLACES)

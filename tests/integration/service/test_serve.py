@@ -158,9 +158,7 @@ def without_rights_of_root() -> list[str]:
 async def test_serve_when_an_observer_of_a_folder_that_is_read_only_then_answers(
     tmp_path: Path,
 ) -> None:
-    """
-    An observer of a read-only folder answers, changes nothing, takes no lock, and stops in order.
-    """
+    """An observer of a read-only folder answers, changes nothing, takes no lock, and stops."""
     await fill(tmp_path)
     before = everything_below(tmp_path / FOLDER)
     folders = [tmp_path / FOLDER, *(tmp_path / FOLDER).rglob("*")]

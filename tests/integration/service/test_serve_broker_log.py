@@ -24,10 +24,7 @@ NOBODY = ("--broker-log-bootstrap-servers", "127.0.0.1:1")
 async def test_serve_when_the_cluster_is_away_then_lists_partitions_and_serves_none_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The partitions come from the disk, and the reason for no file is that the last stable offset is
-    unknown.
-    """
+    """Partitions come from the disk, and no file while the last stable offset is unknown."""
     root = write_example(tmp_path / "kafka-logs")
     monkeypatch.setattr("time.sleep", lambda _: None)
     arguments = (*HTTP, *NOBODY, "--broker-log-folders", str(root))

@@ -108,9 +108,7 @@ def test_write_when_a_service_runs_then_it_writes_and_tells(
 
 
 def test_write_when_the_owner_does_not_answer_then_says_whom_to_look_at(data_dir: Path) -> None:
-    """
-    The command names a process that holds the folder and takes no signal, within its deadline.
-    """
+    """The command names, in time, a process that holds the folder and takes no signal."""
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:
         with folder_lock(data_dir):
@@ -140,9 +138,7 @@ def test_write_when_the_owner_would_die_of_the_signal_then_does_not_send_it(
 
 
 def test_write_when_the_lock_names_a_stranger_then_is_refused_by_name(data_dir: Path) -> None:
-    """
-    The command refuses a process id that belongs to another program here, and sends it no signal.
-    """
+    """A process id of another program here is refused, and the program gets no signal."""
     with folder_lock(data_dir), subprocess.Popen(["sleep", "60"]) as stranger:
         try:
             (data_dir / LOCK).write_text(f"{stranger.pid}\n")
@@ -304,9 +300,7 @@ def test_import_when_a_service_runs_on_the_folder_then_is_refused_by_name(
 
 
 def test_write_when_the_log_cannot_be_reached_then_is_not_ready(tmp_path: Path) -> None:
-    """
-    Without an answer of a broker the command writes nothing and ends with the code of not ready.
-    """
+    """Without an answer of a broker nothing is written, and the exit code is not ready."""
     code, document = write(tmp_path, "--bootstrap-server", "127.0.0.1:1", "--wait", "0.3")
     assert (code, document["kafka"]["written"]) == (4, [])
     assert not list(tmp_path.rglob("*.snapshot"))

@@ -40,9 +40,7 @@ TURNS_OF_A_PING = 8
 async def test_request_when_it_names_too_many_then_refused_before_any_is_looked_at(
     method: str, args: list[Any]
 ) -> None:
-    """
-    Hello returns the bound, and the service refuses a larger request before it reads a partition.
-    """
+    """Hello returns the bound; a larger request is refused before a partition is read."""
     world = World(PLACES)
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,
@@ -97,10 +95,7 @@ async def test_assignment_when_said_in_many_messages_then_neighbours_have_their_
 
 
 async def test_client_when_it_has_more_than_one_message_may_name_then_says_it_in_several() -> None:
-    """
-    The client splits an assignment by the bound in hello, and all partitions arrive and can be
-    removed.
-    """
+    """The client splits an assignment by the bound in hello; all arrive and can be removed."""
     world = World(PLACES)
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,

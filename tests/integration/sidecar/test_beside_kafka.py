@@ -93,10 +93,7 @@ async def test_f98_service_when_it_logs_in_over_tls_then_its_clients_write_and_r
 async def test_f99_client_when_kafka_refuses_the_service_then_hears_what_right_it_lacks(
     secured_kafka: SecuredKafka,
 ) -> None:
-    """
-    Failure scenario F99: the client gets not ready with the missing right in Kafka's words and
-    ours.
-    """
+    """F99: the client gets not ready with the missing right in Kafka's words and ours."""
     login = secured_kafka.powerless_login(Way.SCRAM_512)
     settings = settings_for(login, own_topic("refused"), partitions=PLACES, is_observer=True)
     async with client_of(settings, 1.0, is_observer=True) as client:

@@ -43,10 +43,7 @@ async def serving(
 
 
 async def test_broker_before_its_first_assignment_then_not_ready_and_never_not_assigned() -> None:
-    """
-    Failure scenarios F23, F93, F94: a broker without an assignment gets not ready, never not
-    assigned.
-    """
+    """F23, F93, F94: a broker without an assignment gets not ready, never not assigned."""
     for assignment in (None, Assignment.everything()):
         async with serving(assignment) as (world, engine, served):
             if assignment is not None:
@@ -111,9 +108,7 @@ async def test_validation_when_nothing_is_assigned_then_still_comes_first() -> N
 
 
 async def test_assign_when_repeated_added_or_complete_then_as_it_says() -> None:
-    """
-    An assignment adds or replaces as the message says, and an unchanged one has no new generation.
-    """
+    """An assignment adds or replaces, and an unchanged one has no new generation."""
     async with serving() as (world, engine, served):
         one, two, three = neighbours(world)[:3]
         async with greeted(served.path, broker_id=1) as client:
@@ -146,10 +141,7 @@ async def test_assignment_of_a_broker_when_it_reconnects_then_still_holds_and_by
 async def test_broker_when_started_again_then_takes_over_by_its_first_assign_and_not_before() -> (
     None
 ):
-    """
-    The new start takes over by its first assign, not by hello, and the old one is refused
-    afterwards.
-    """
+    """The new start takes over by its first assign, not by hello; then the old one is refused."""
     async with serving() as (world, engine, served):
         mine, other = neighbours(world)[:2]
         async with greeted(served.path, broker_id=1, instance=FIRST) as before:
@@ -270,10 +262,7 @@ async def test_assign_when_the_engine_has_an_assignment_of_its_own_then_only_nar
 async def test_write_when_another_broker_has_the_partition_then_refused_or_stored_as_asked() -> (
     None
 ):
-    """
-    D6: with `store` the event is stored, and the writer learns that another broker has the
-    partition.
-    """
+    """D6: with `store` the event is stored, and its writer learns of the other broker."""
     async with serving(Assignment.everything()) as (world, engine, served):
         await until_open(engine, *range(PLACES))
         mine, theirs = neighbours(world)[:2]

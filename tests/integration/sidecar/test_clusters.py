@@ -34,10 +34,7 @@ ORDERS = tp("orders", 7)
 
 
 async def test_hello_when_it_names_the_cluster_then_its_engine_answers() -> None:
-    """
-    With several engines the one of the named cluster answers, and a hello without a name is
-    refused.
-    """
+    """Of several engines that of the named cluster answers; a hello without a name is refused."""
     one, two = World(1), World(2)
     async with one.engine() as first, two.engine() as second, listening(first, second) as served:
         await until_open(first, 0)
@@ -68,10 +65,7 @@ async def test_hello_when_it_names_another_cluster_then_refused_with_both_ids() 
 
 
 async def test_f95_hello_when_the_log_is_not_reached_then_taken_and_reads_are_not_ready() -> None:
-    """
-    Failure scenario F95: while the cluster of the log is unknown, hello succeeds and reads are not
-    ready.
-    """
+    """F95: while the log's cluster is unknown, hello succeeds and reads are not ready."""
     for named, code in (("right", "unknown-partition"), ("wrong", "wrong-cluster")):
         world = World(1)
         log = world.log()

@@ -33,9 +33,7 @@ FAR = {"at_least": {0: 10**9}}
 
 
 async def test_f101_stop_when_requests_wait_then_each_hears_stopped_and_nothing_is_left() -> None:
-    """
-    Failure scenario F101: waiting requests get Stopped, then connection and socket file are gone.
-    """
+    """F101: waiting requests get Stopped, then connection and socket file are gone."""
     world = World(1)
     async with world.engine() as engine, listening(engine) as served:
         await until_open(engine, 0)
@@ -103,9 +101,7 @@ async def test_stop_when_requests_stand_in_line_then_all_are_answered_or_refused
 
 
 async def test_write_when_its_client_vanishes_then_is_stored_whole_or_not_at_all() -> None:
-    """
-    An event whose client vanishes is stored whole or not at all, and the wait for its verdict ends.
-    """
+    """An event of a vanished client is stored whole or not at all, and its wait ends."""
     world = World(1)
     async with world.engine() as engine, listening(engine) as served:
         await until_open(engine, 0)
@@ -120,9 +116,7 @@ async def test_write_when_its_client_vanishes_then_is_stored_whole_or_not_at_all
 
 
 def test_socket_when_its_process_died_then_is_replaced(tmp_path: Path) -> None:
-    """
-    The server replaces the socket of a dead process and sets its mode before its name appears.
-    """
+    """The server replaces a dead process's socket and sets its mode before its name appears."""
     path = tmp_path / "s"
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(str(path))
@@ -214,10 +208,7 @@ async def test_serve_when_told_none_then_opens_no_socket(tmp_path: Path) -> None
 async def test_socket_file_when_its_disk_hangs_at_the_end_then_nobody_waits_for_it_for_long(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The server answers requests while the removal of its socket hangs, and logs the file left
-    behind.
-    """
+    """Requests are answered while the socket's removal hangs, and the file left is logged."""
     answers = threading.Event()
     monkeypatch.setattr(UnixSocket, "remove", lambda _: answers.wait(30))
     monkeypatch.setattr(listener, "_REMOVE_S", 600.0)

@@ -79,9 +79,7 @@ async def until_refused(client: FrameClient, reason: str) -> NotReady:
 
 
 async def test_f24_partition_when_assigned_again_then_closed_until_all_is_there() -> None:
-    """
-    Failure scenario F24: a partition that is assigned again stays closed until it is replayed.
-    """
+    """F24: a partition that is assigned again stays closed until it is replayed."""
     world = World(PLACES)
     place = world.place(ORDERS)
     said = {"broker_id": 1}
@@ -230,10 +228,7 @@ async def test_f31_tail_when_it_holds_no_event_then_is_passed_all_the_same() -> 
 
 
 async def test_f33_f34_reader_when_not_ready_then_has_a_hint_may_wait_and_is_counted() -> None:
-    """
-    Failure scenarios F33, F34: the refusal has a hint, and one bounded wait replaces many
-    questions.
-    """
+    """F33, F34: the refusal has a hint, and one bounded wait replaces many questions."""
     world = World(PLACES)
     place = world.place(ORDERS)
     world.store(started(segment_id(1, ORDERS)))

@@ -44,9 +44,7 @@ async def writing(world: World, client: FrameClient, label: int) -> int:
 
 
 async def test_f50_write_when_not_assigned_or_not_any_more_then_told_so_by_name() -> None:
-    """
-    Failure scenario F50: the write is refused before it is stored, or its error names its place.
-    """
+    """F50: the write is refused before it is stored, or its error names its place."""
     world = World(PLACES)
     place = world.place(ORDERS)
     async with (
@@ -69,10 +67,7 @@ async def test_f50_write_when_not_assigned_or_not_any_more_then_told_so_by_name(
 
 
 async def test_f50_write_when_the_service_stops_then_told_so_and_where_the_event_is() -> None:
-    """
-    Failure scenario F50: a writer that waits for a verdict gets Stopped with the place of its
-    event.
-    """
+    """F50: a writer that waits for a verdict gets Stopped with the place of its event."""
     world = World(PLACES)
     place = world.place(ORDERS)
     async with world.engine() as engine, listening(engine) as served:

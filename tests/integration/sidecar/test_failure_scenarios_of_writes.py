@@ -69,10 +69,7 @@ async def test_f52_event_when_repeated_exactly_then_a_duplicate_that_changes_not
 async def test_f54_f55_write_when_not_heard_in_time_then_unknown_and_a_retry_is_recognised() -> (
     None
 ):
-    """
-    Failure scenarios F54, F55: the error names the event's place, and a waiting writer blocks no
-    other.
-    """
+    """F54, F55: the error names the event's place, and a waiting writer blocks no other."""
     async with serving() as (world, client):
         place = world.place(ORDERS)
         world.script.stall(place)
@@ -90,9 +87,7 @@ async def test_f54_f55_write_when_not_heard_in_time_then_unknown_and_a_retry_is_
 
 
 async def test_f56_event_then_is_stored_where_kafkas_own_class_looks_for_it() -> None:
-    """
-    Failure scenario F56: the event lies in the metadata partition that Kafka's own class computes.
-    """
+    """F56: the event lies in the metadata partition that Kafka's own class computes."""
     kafkas = {3: 2, 5: 1, 50: 31}
     for count, place in kafkas.items():
         world = World(count)
@@ -131,10 +126,7 @@ async def test_f58_segment_when_its_partition_is_being_deleted_then_is_not_begun
 
 
 async def test_f59_whatever_is_written_then_brokers_read_it_and_nothing_follows_the_end() -> None:
-    """
-    Failure scenario F59: the topic has events of frame 1, three kinds and version 0, with no
-    further bytes.
-    """
+    """F59: the topic has events of frame 1, three kinds and version 0, and no more bytes."""
     async with serving() as (world, client):
         segment = await copy(client, 1)
         await update(client, delete_started(segment.id))
@@ -158,9 +150,7 @@ async def test_f59_whatever_is_written_then_brokers_read_it_and_nothing_follows_
 
 
 async def test_f60_deletion_when_it_says_no_custom_metadata_then_keeps_what_is_stored() -> None:
-    """
-    Failure scenario F60: a broker that reads the published event finds the object by its metadata.
-    """
+    """F60: a broker that reads the published event finds the object by its metadata."""
     async with serving() as (world, client):
         segment = started(segment_id(1, ORDERS))
         await add(client, segment)

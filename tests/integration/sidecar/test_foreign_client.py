@@ -26,9 +26,7 @@ WHO = (running.TOPIC_ID, running.TOPIC, str(running.PARTITION))
 async def test_foreign_client_when_it_talks_to_the_service_understands_every_answer(
     *, follows_brokers: bool
 ) -> None:
-    """
-    A client in another language assigns, writes, waits, looks up, lists pages and reads refusals.
-    """
+    """A client in Java assigns, writes, waits, looks up, lists pages and reads refusals."""
     assignment = Assignment.awaited() if follows_brokers else Assignment.everything()
     async with (
         World().engine(assignment=assignment) as engine,

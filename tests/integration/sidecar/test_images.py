@@ -161,9 +161,7 @@ async def test_image_when_another_is_being_made_then_too_busy() -> None:
 
 
 async def test_images_when_all_together_take_too_much_then_refused_and_writes_have_room() -> None:
-    """
-    All images share half of the buffer, and one that can never fit is refused with that reason.
-    """
+    """All images share half of the buffer; one that can never fit is refused for that."""
     async with serving(waiting_bytes_total_max=200_000) as (engine, served):
         size = len(truth(engine)[1])
         assert 50_000 < size < 100_000
@@ -201,9 +199,7 @@ async def test_image_when_its_history_is_not_read_then_not_ready() -> None:
 
 
 async def test_image_when_the_gate_closes_while_it_is_taken_out_then_not_ready() -> None:
-    """
-    The service checks the gate again after the image is made, and answers not ready when it closed.
-    """
+    """The gate is checked again after the image is made: not ready when it closed."""
     closing: list[Engine] = []
 
     class Closing(PythonShard):
@@ -226,9 +222,7 @@ async def test_image_when_the_gate_closes_while_it_is_taken_out_then_not_ready()
 
 
 async def test_image_when_the_partition_is_deleted_then_tells_what_is_remembered() -> None:
-    """
-    The image of a deleted partition has its deletion and watermarks, and an absent one is unknown.
-    """
+    """A deleted partition's image has deletion and watermarks; an absent one is unknown."""
     world = World(1)
     world.store(*(partition_delete(state, ORDERS) for state in PartitionDeleteState))
     async with world.engine() as engine, listening(engine) as served:

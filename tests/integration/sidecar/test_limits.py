@@ -124,9 +124,7 @@ async def test_hello_when_larger_than_any_then_refused_before_it_is_complete() -
 
 
 async def test_unfinished_frames_when_all_together_too_large_then_the_last_one_is_cut_off() -> None:
-    """
-    The memory for incomplete frames is bounded over all connections, and the last one is closed.
-    """
+    """Memory for incomplete frames is bounded over all connections; the last one is closed."""
     async with ready(received_bytes_max=300_000) as (_, _engine, served):
         async with greeted(served.path) as first, greeted(served.path) as second:
             first.writer.write(struct.pack(">I", 4_000_000) + bytes(200_000))
@@ -141,9 +139,7 @@ async def test_unfinished_frames_when_all_together_too_large_then_the_last_one_i
 async def test_unfinished_hellos_when_many_then_strangers_are_cut_off_and_nobody_who_is_known() -> (
     None
 ):
-    """
-    Incomplete hellos have a memory bound of their own, and clients after hello are not affected.
-    """
+    """Incomplete hellos have a bound of their own, which spares clients after hello."""
     part = struct.pack(">I", 60_000) + bytes(40_000)
     async with (
         ready(greeting_bytes_max=100_000, received_bytes_max=90_000) as (_, _engine, served),
@@ -335,9 +331,7 @@ async def test_f90_client_when_it_vanishes_then_its_waits_end_and_what_is_stored
 def test_file_limit_when_it_can_be_raised_then_is_and_else_fewer_are_taken(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The service raises the soft file limit to the hard one, and logs the number when it takes fewer.
-    """
+    """The soft file limit is raised to the hard one, and a smaller number is logged."""
     limits = [256, 4_096]
     monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(limits))
 

@@ -200,9 +200,7 @@ async def test_is_ready_and_wait_ready_then_tell_when_questions_are_answered() -
 
 
 async def test_f20_f32_reads_when_behind_then_all_are_refused_with_every_field() -> None:
-    """
-    Failure scenarios F20, F22, F32: every read of a lagging partition is refused with all fields.
-    """
+    """F20, F22, F32: every read of a lagging partition is refused with all fields."""
     questions: list[tuple[Any, ...]] = [
         ("segment", segment_id(1).uuid),
         ("segment_for", 0, 5),
@@ -239,9 +237,7 @@ async def test_f21_reads_when_not_assigned_then_all_say_so_and_none_is_empty() -
 
 
 async def test_unassigned_neighbour_when_its_shard_is_open_then_only_an_admin_reads_it() -> None:
-    """
-    Only the role admin reads an unassigned partition that shares the shard of an assigned one.
-    """
+    """Only an admin reads an unassigned partition in the shard of an assigned one."""
     world = World(PLACES)
     neighbour = next(
         found

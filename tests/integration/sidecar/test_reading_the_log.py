@@ -207,9 +207,7 @@ async def test_log_when_nothing_is_caught_up_then_is_told_all_the_same() -> None
 
 
 async def test_log_when_too_many_read_it_then_too_busy_and_counted() -> None:
-    """
-    The readers of one connection and of all are bounded, and a client that leaves frees its place.
-    """
+    """Readers are bounded per connection and in all, and a client that leaves frees its place."""
     world = World(1)
     fill(world)
     log = HeldLog(world)
@@ -270,9 +268,7 @@ async def test_log_while_it_is_read_then_neighbours_are_answered() -> None:
 
 
 async def test_log_when_it_cannot_be_read_there_then_says_why() -> None:
-    """
-    The log refuses an offset out of bounds, another topic, and an absent or unavailable partition.
-    """
+    """An offset out of bounds, another topic, an absent or unavailable partition is refused."""
     world = World(2)
     fill(world)
     place = world.place(ORDERS)

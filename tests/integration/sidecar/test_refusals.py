@@ -151,10 +151,7 @@ async def test_first_request_when_not_hello_then_refused_and_hung_up() -> None:
 
 
 async def test_hello_when_wrong_then_refused_by_name_and_hung_up() -> None:
-    """
-    A hello is refused without a common version, with an empty cluster id, or with a broker id that
-    the role may not claim.
-    """
+    """A hello without a common version, with an empty cluster or a foreign broker id is refused."""
     world = World(PLACES)
     async with world.engine() as engine, listening(engine, door=RoleDoor("reader")) as served:
         wrong: list[tuple[dict[str, Any], str]] = [

@@ -1,7 +1,4 @@
-"""
-Frames of released versions of the protocol, sent to the service of today: an old client works with
-it, or is refused by version.
-"""
+"""Released frames sent to the service of today: an old client works, or is refused by version."""
 
 from __future__ import annotations
 

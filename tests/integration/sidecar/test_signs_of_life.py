@@ -80,9 +80,7 @@ async def test_f95_client_that_is_no_broker_when_it_speaks_then_it_is_no_sign() 
 
 
 async def test_f95_broker_of_one_cluster_when_it_speaks_then_it_is_no_sign_of_another() -> None:
-    """
-    Once the clusters of the logs are known, a broker of one cluster gives no sign for another.
-    """
+    """A broker of one cluster gives no sign for another once the logs' clusters are known."""
     one, two, silent = World(1), World(1), World(1)
     silent.script.lose_brokers()
     async with one.engine() as first, two.engine() as second, silent.engine() as third:

@@ -81,9 +81,7 @@ async def test_waiting_requests_when_all_together_keep_too_many_bytes_then_too_b
 
 
 async def test_waiting_request_when_it_is_the_only_one_then_is_never_too_large() -> None:
-    """
-    A single request as large as a frame may wait, whatever the bounds, and the next one is refused.
-    """
+    """A single request as large as a frame may wait, and the next one is refused."""
     world = World(1)
     async with (
         world.engine() as engine,
@@ -97,9 +95,7 @@ async def test_waiting_request_when_it_is_the_only_one_then_is_never_too_large()
 
 
 async def test_request_whose_wait_is_over_when_it_stands_in_line_then_keeps_id_and_bytes() -> None:
-    """
-    The ended requests of a client that takes no answers keep their ids and bytes in the count.
-    """
+    """Ended requests of a client that takes no answers keep their ids and bytes counted."""
     world = World(1)
     for label in range(40):
         one = segment_id(label, ORDERS)
@@ -172,9 +168,7 @@ async def test_write_when_its_timeout_is_longer_than_the_service_allows_then_is_
 
 
 async def test_client_when_it_waits_longer_than_one_request_may_then_asks_again() -> None:
-    """
-    The client asks for at most the time in hello and repeats the request until its own deadline.
-    """
+    """The client asks for at most hello's time and repeats until its own deadline."""
     world = World(1)
     async with (
         world.engine() as engine,

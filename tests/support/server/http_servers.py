@@ -132,10 +132,7 @@ async def showing(
     token: str | None = None,
     **settings: Any,
 ) -> AsyncIterator[HttpClient]:
-    """
-    Start a server that shows *engines*, or the *process*, and a client of it. The client may read,
-    unless the test passes a *door* of its own.
-    """
+    """Start a server that shows *engines* or *process*, and its client, a reader by default."""
     if door is None:
         door = Authenticator(AccessSettings(), TlsSettings(), own_token=READING)
         token = token or (None if "local_role" in settings else READING)

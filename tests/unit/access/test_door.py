@@ -338,9 +338,7 @@ def test_key_when_encrypted_then_opened_by_its_password_and_never_asked_for_at_a
 def test_key_when_every_user_may_read_it_then_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The door warns about a readable key and uses it, because mounted secrets often are readable.
-    """
+    """A readable key gives a warning and is used, because mounted secrets often are readable."""
     pki = Pki(tmp_path)
     pki.key_file.chmod(0o644)
     pki.door()

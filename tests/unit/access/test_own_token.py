@@ -51,9 +51,7 @@ def test_own_token_when_others_may_read_it_then_is_refused(tmp_path: Path) -> No
 def test_own_token_when_the_file_holds_something_else_then_is_refused_and_not_shown(
     tmp_path: Path, text: str
 ) -> None:
-    """
-    The service refuses a file with other contents, does not overwrite it, and does not print it.
-    """
+    """A file with other contents is refused, not overwritten, and not shown."""
     file = tmp_path / "http.token"
     file.write_text(text)
     file.chmod(0o600)

@@ -9,10 +9,7 @@ from rlmm.wire.hello import ROLES
 
 
 def test_roles_then_are_those_of_the_protocol_and_each_may_what_the_one_before_may() -> None:
-    """
-    Each of reader, broker and administrator has the rights of the one before, and all have free
-    methods.
-    """
+    """Each of reader, broker and administrator has the rights of the one before."""
     assert tuple(Role) == ROLES
     allowed = {role.value: [least for least in ("any", *ROLES) if role.may(least)] for role in Role}
     assert allowed == {

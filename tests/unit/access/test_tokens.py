@@ -115,9 +115,7 @@ def test_read_tokens_when_there_are_too_many_then_refused() -> None:
 def test_read_tokens_file_when_everybody_may_read_it_then_refused(
     tmp_path: Path, mode: int, is_taken: bool
 ) -> None:
-    """
-    The service refuses a tokens file readable by all users, and takes one readable by a group.
-    """
+    """A tokens file readable by all users is refused, and one readable by a group taken."""
     path = tmp_path / "tokens"
     path.write_text(LINES)
     path.chmod(mode)

@@ -61,9 +61,7 @@ async def test_limit_of_the_service_when_greeted_then_holds_for_answers_too() ->
 
 
 async def test_end_then_each_request_is_told_what_is_true_of_it() -> None:
-    """
-    At the end a question is unavailable, an event uncertain, and a later event surely not sent.
-    """
+    """At the end a question is unavailable, an event uncertain, a later event surely not sent."""
     connection, wire = connected()
     question, event = connection.send("segment", []), connection.send("add_segment", [])
     connection.connection_lost(ConnectionResetError("reset"))

@@ -71,10 +71,7 @@ async def test_error_then_repeated_exactly_where_its_class_says_that_it_is_safe(
 
 
 async def test_not_ready_then_asked_again_when_the_service_said() -> None:
-    """
-    The pause is the service's hint with some jitter, so that clients do not all return at once
-    (F33).
-    """
+    """The pause is the hint with jitter, so that clients do not return all at once (F33)."""
     trial = Trial(NotReady("x", retry_after_ms=400), "done")
     await trial.run(READS)
     (pause_s,) = trial.pauses

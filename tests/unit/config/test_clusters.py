@@ -88,9 +88,7 @@ def test_clusters_when_none_are_named_then_there_are_none(file: Path) -> None:
 def test_value_of_a_cluster_when_given_everywhere_then_its_own_sources_are_above_the_common(
     file: Path,
 ) -> None:
-    """
-    A cluster's own variable and table override flags, variables and the file for all clusters.
-    """
+    """A cluster's variable and table override flags, variables and file for all clusters."""
     file.write_text(
         "[pump]\nread_bytes = 1\nslice_events = 1\nread_timeout_ms = 1\ndamage_reads = 1\n"
         "[clusters.a.pump]\nread_bytes = 4\nslice_events = 4\n[clusters.b]\n"
@@ -147,9 +145,7 @@ def test_java_file_of_a_cluster_when_named_then_is_above_the_common_and_in_place
 
 
 def test_kind_of_log_when_a_cluster_names_none_then_is_the_common_one(file: Path) -> None:
-    """
-    A cluster without a kind of log has the common one, and keys of other kinds do not affect it.
-    """
+    """A cluster without a kind of log has the common one; other kinds' keys do not count."""
     file.write_text(
         "log.num_partitions = 2\nfiles.segment_ms = 5\nkafka.node.id = 1\n"
         "[clusters.a]\nkafka.bootstrap.servers = 'a:1'\n"
@@ -230,9 +226,7 @@ REFUSED = {
 def test_f97_cluster_when_it_cannot_be_meant_then_is_refused_by_its_key(
     text: str, message: str, file: Path
 ) -> None:
-    """
-    Failure scenario F97: the error has the key as written, its cluster, and the allowed values.
-    """
+    """F97: the error has the key as written, its cluster, and the allowed values."""
     assert refused(file, text).startswith(message)
 
 

@@ -59,9 +59,7 @@ group.id=me
 def test_client_file_when_given_as_it_is_then_everything_about_the_connection_is_taken(
     written: Written,
 ) -> None:
-    """
-    Addresses, protocol, login, stores and host name checks are taken, and other keys are named.
-    """
+    """Addresses, protocol, login, stores and host name checks are taken, other keys named."""
     layer = client_layer(written(MSK))
     assert values(layer) == {
         "kafka_bootstrap_servers": "b-1:9096,b-2:9096",
@@ -206,9 +204,7 @@ rlmm.config.security.protocol=SSL
 def test_server_file_when_given_as_it_is_then_what_its_manager_gets_is_taken(
     written: Written,
 ) -> None:
-    """
-    The manager's settings, its listener and the broker id are taken, and other keys are named.
-    """
+    """The manager's settings, its listener and the broker id are taken, other keys named."""
     layer = server_layer(written(BROKER))
     assert values(layer) == {
         "kafka_bootstrap_servers": "broker-3:9094",

@@ -93,10 +93,7 @@ TYPED = {
 def test_f97_value_when_of_another_type_then_is_refused_by_the_key_in_the_file(
     text: str, key: str, found: str, tmp_path: Path
 ) -> None:
-    """
-    Failure scenario F97: the error has the key as written, the file, the allowed type and the
-    value.
-    """
+    """F97: the error has the key as written, the file, the allowed type and the value."""
     file = tmp_path / "rlmm.toml"
     file.write_text(text)
     message = refused(SERVERS if "kafka" in key else {}, file=file)

@@ -262,10 +262,7 @@ def test_takeover_then_said_in_the_log_and_louder_while_the_earlier_start_is_the
 def test_takeover_from_a_start_without_a_name_then_nobody_is_said_to_be_refused(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    A takeover from a start without a name logs no refusal, because its connections are still
-    answered.
-    """
+    """A takeover from a nameless start logs no refusal: its connections are still answered."""
     caplog.set_level(logging.INFO)
     known, _ = made()
     unnamed = known.meet(7, None)

@@ -98,9 +98,7 @@ async def test_pipeline_when_longer_than_allowed_then_taken_up_by_turns_and_none
 async def test_turn_when_it_takes_too_long_or_answers_too_much_then_ends(
     monkeypatch: pytest.MonkeyPatch, turn_s: float, settings: dict[str, int]
 ) -> None:
-    """
-    A turn ends by its time and by the size of its answers, not only by the number of requests.
-    """
+    """A turn ends by time and by the size of answers, not only by the number of requests."""
     monkeypatch.setattr(module, "TURN_S", turn_s)
     async with World(1).engine() as engine:
         wire = Wire(engine, **settings)

@@ -102,10 +102,7 @@ async def test_bytes_when_more_than_are_taken_at_a_time_then_come_in_pieces() ->
 
 
 async def test_guest_when_paused_then_is_not_read_until_it_goes_on() -> None:
-    """
-    A paused connection is not read, even if another one paused it in the same turn, and loses
-    nothing.
-    """
+    """A paused connection is not read, even if paused in the same turn, and loses nothing."""
     with guests(2) as (first, second):
         for guest, other in ((first, second), (second, first)):
             guest.pause()

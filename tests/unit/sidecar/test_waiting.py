@@ -121,9 +121,7 @@ def epochs(count: int) -> list[Any]:
 async def test_request_while_it_waits_then_keeps_no_more_memory_than_it_is_counted_with(
     method: str, args: list[Any]
 ) -> None:
-    """
-    A waiting request uses at most the counted memory, even for the smallest values on the wire.
-    """
+    """A waiting request uses at most the counted memory, even for the smallest values."""
     payload = request_frame(1, method, args)[HEAD_BYTES:]
     gc.collect()
     tracemalloc.start()

@@ -36,9 +36,7 @@ def test_codes_of_version_1_are_in_the_tree_and_later_ones_name_one_of_them() ->
 
 
 def test_error_when_its_code_is_newer_comes_back_as_the_nearest_known() -> None:
-    """
-    An unknown error has the class of its base, with the code and the retriable flag of the service.
-    """
+    """An unknown error has the class of its base, with the service's code and retriable flag."""
     error = read_error(["log-asleep", "later", True, {"base": "log", "nap_ms": 5}])
     assert type(error) is errors.LogError
     assert (error.code, error.retriable, str(error)) == ("log-asleep", True, "later")

@@ -81,10 +81,7 @@ async def drop(process: Addresses) -> None:
 async def test_session_when_its_engine_is_dropped_then_not_ready_and_answered_by_the_next(
     tmp_path: Path,
 ) -> None:
-    """
-    A session gets not ready while its engine is replaced, and then answers with the same
-    assignment.
-    """
+    """A session is not ready while its engine is replaced, and keeps its assignment."""
     async with served(tmp_path) as (process, client):
         reader = Client(process)
         await reader.ask("segment_for", wire(ORDERS), 0, 5)
