@@ -97,9 +97,7 @@ REFUSED = {Role.READER: WRITES | PAST, Role.BROKER: PAST, Role.ADMIN: set[str]()
 
 @pytest.mark.parametrize("way", ["unix", "tcp"])
 @pytest.mark.parametrize("role", Role)
-async def test_every_method_then_is_refused_to_every_role_that_may_not(
-    role: Role, way: str
-) -> None:
+async def test_every_method_then_is_refused_to_every_lesser_role(role: Role, way: str) -> None:
     """Every method refuses exactly the roles below its own with not permitted."""
     async with serving(door()) as served:
         for method in METHODS.values():
@@ -115,9 +113,7 @@ async def test_every_method_then_is_refused_to_every_role_that_may_not(
 
 @pytest.mark.parametrize("way", ["unix", "tcp"])
 @pytest.mark.parametrize("method", sorted(METHODS))
-async def test_every_method_then_is_refused_to_who_has_not_said_who_it_is(
-    method: str, way: str
-) -> None:
+async def test_every_method_then_is_refused_before_hello(method: str, way: str) -> None:
     """Without hello or with a wrong token every method is refused and the connection ends."""
     keeper = door(unix_role="none")
     async with serving(keeper) as served:
@@ -151,7 +147,7 @@ async def test_broker_token_when_bound_then_no_other_broker_is_claimed_or_writte
             assert (await client.call("ping")) is None
 
 
-async def test_tokens_when_taken_away_then_open_connections_end_and_others_stay(
+async def test_tokens_when_taken_away_then_open_connections_end(
     tmp_path: Path,
 ) -> None:
     """Clients with a removed token are disconnected within a second and refused afterwards."""

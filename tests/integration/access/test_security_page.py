@@ -45,9 +45,7 @@ def shaken(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject:
     return ours
 
 
-def test_security_page_when_its_commands_are_typed_then_token_and_certificate_give_their_role(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_security_page_then_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands and configuration of the page fit each other, and the file modes are right."""
     for commands in blocks("sh"):
         run(commands, tmp_path)

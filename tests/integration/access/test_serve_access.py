@@ -39,7 +39,7 @@ async def said_to(address: tuple[str, int], tls: ssl.SSLContext, token: str) -> 
             return error.code
 
 
-async def test_serve_when_files_are_replaced_and_hung_up_then_new_ones_count_and_none_is_shown(
+async def test_serve_when_files_are_replaced_then_new_ones_count_unshown(
     tmp_path: Path,
 ) -> None:
     """New tokens and certificates count without a restart, and no debug line has a token."""
@@ -79,7 +79,7 @@ async def test_serve_when_files_are_replaced_and_hung_up_then_new_ones_count_and
     assert [token for token in (READER, BROKER, BOUND, ADMIN, NEW, WRONG) if token in told] == []
 
 
-async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key_and_without_the_token(
+async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key(
     tmp_path: Path,
 ) -> None:
     """The process ends with exit code 2 before it listens, and its error hides the token."""

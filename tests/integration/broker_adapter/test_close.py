@@ -43,7 +43,7 @@ async def test_close_then_no_task_is_left(service: FakeService) -> None:
         assert asyncio.all_tasks() - serving <= before
 
 
-async def test_close_when_a_name_is_not_found_for_long_then_nobody_waits_for_that(
+async def test_close_when_a_name_is_unknown_then_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A hanging resolver delays neither a call nor the close."""

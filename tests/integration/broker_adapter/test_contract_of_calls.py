@@ -34,16 +34,14 @@ WRONG: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("ask", WRONG.values(), ids=WRONG)
-async def test_question_when_it_cannot_be_meant_then_invalid_argument(
-    cluster: Cluster, ask: Any
-) -> None:
+async def test_question_when_malformed_then_invalid_argument(cluster: Cluster, ask: Any) -> None:
     """A question with a wrong argument is refused, whichever client asks it."""
     client = await led(cluster)
     with pytest.raises(InvalidArgument):
         await ask(client)
 
 
-async def test_questions_when_many_are_asked_at_once_then_all_are_answered(
+async def test_questions_when_many_are_asked_then_all_are_answered(
     cluster: Cluster,
 ) -> None:
     """Many calls of tasks or threads are under way, and each gets its own answer."""
@@ -54,7 +52,7 @@ async def test_questions_when_many_are_asked_at_once_then_all_are_answered(
     assert [one.start_offset for one in found] == [offset // 10 * 10 for offset in range(200)]
 
 
-async def test_client_when_closed_then_refuses_everything_and_can_be_closed_again(
+async def test_client_when_closed_then_refuses_and_can_be_closed_again(
     cluster: Cluster,
 ) -> None:
     """A closed client refuses every later call at once, and a second close is harmless."""
@@ -67,7 +65,7 @@ async def test_client_when_closed_then_refuses_everything_and_can_be_closed_agai
             await question
 
 
-async def test_call_when_the_client_is_closed_meanwhile_then_ends_with_stopped(
+async def test_call_when_the_client_is_closed_then_ends_with_stopped(
     cluster: Cluster,
 ) -> None:
     """The end of a client ends its waiting calls."""

@@ -17,7 +17,7 @@ LONG = tp("t" * 200)
 """Some three hundred look-ups of it fill a frame of the service."""
 
 
-async def test_look_ups_when_a_frame_has_no_room_for_them_then_asked_in_smaller_pieces(
+async def test_look_ups_when_a_frame_has_no_room_then_asked_in_pieces(
     service: FakeService,
 ) -> None:
     """The client splits questions that are too large, or whose answers are, in order."""
@@ -36,9 +36,7 @@ async def test_look_ups_when_a_frame_has_no_room_for_them_then_asked_in_smaller_
 
 
 @pytest.mark.parametrize("epoch", [True, "0", None], ids=repr)
-async def test_look_up_when_it_cannot_be_meant_then_refused_all_the_same(
-    service: FakeService, epoch: Any
-) -> None:
+async def test_look_up_when_malformed_then_refused_too(service: FakeService, epoch: Any) -> None:
     """A wrong look-up in a large batch is refused as it is on its own."""
     async with RemoteLogMetadataClient(service.address) as client:
         with pytest.raises(InvalidArgument):

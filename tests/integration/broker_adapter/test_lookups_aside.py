@@ -61,7 +61,7 @@ async def test_count_when_nobody_can_be_dialled_then_an_error_of_ours_says_so(
             await client._link.partition_count(loop.time() + SOON)
 
 
-async def test_count_when_it_is_not_known_yet_then_asked_again_until_it_is(
+async def test_count_when_not_known_yet_then_asked_until_it_is(
     service: FakeService,
 ) -> None:
     """The client asks until it knows the partition count, and the event's outcome is certain."""
@@ -115,7 +115,7 @@ async def test_address_that_there_cannot_be_then_refused_to_who_asks(
                 await client.ping()
 
 
-async def test_f54_end_of_deletion_when_its_answer_is_lost_then_uncertain_and_never_a_duplicate(
+async def test_f54_end_of_deletion_when_answer_lost_then_uncertain(
     service: FakeService,
 ) -> None:
     """F54: a missing segment does not prove that its deletion ended, so it is uncertain."""
@@ -137,9 +137,7 @@ async def test_f54_end_of_deletion_when_its_answer_is_lost_then_uncertain_and_ne
 @pytest.mark.parametrize(
     "at_least", [{-1: 0}, {2**31: 0}, {0: 2**63}, {"0": 0}, {0: 0.5}, {True: 0}], ids=str
 )
-async def test_f61_at_least_when_it_cannot_be_meant_then_refused_and_nothing_is_sent(
-    service: FakeService, at_least: Any
-) -> None:
+async def test_f61_at_least_when_malformed_then_unsent(service: FakeService, at_least: Any) -> None:
     """F61: a wrong argument is refused at once, and is not reported as an outage."""
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         await client.ping()
@@ -149,7 +147,7 @@ async def test_f61_at_least_when_it_cannot_be_meant_then_refused_and_nothing_is_
         assert service.connections[0].methods == ["ping"]
 
 
-async def test_assignment_when_one_message_has_no_room_for_it_then_added_and_never_cut(
+async def test_assignment_when_one_message_has_no_room_then_never_cut(
     service: FakeService,
 ) -> None:
     """An assignment in several messages removes no partition meanwhile; stopped ones are named."""
@@ -181,7 +179,7 @@ async def test_assignment_when_one_message_has_no_room_for_it_then_added_and_nev
         assert (method, len(leaders) + len(followers), complete) == ("assign", 95, True)
 
 
-async def test_assignment_when_names_are_long_then_each_message_fits_into_a_frame(
+async def test_assignment_when_names_are_long_then_each_message_fits(
     service: FakeService,
 ) -> None:
     """The client splits an assignment with long names so that each message fits a frame."""

@@ -35,7 +35,7 @@ def client_of(service: FakeService, **options: Any) -> RemoteLogMetadataClient:
     )
 
 
-async def test_clients_of_two_starts_then_the_earlier_one_says_so_and_gives_up_for_good(
+async def test_clients_of_two_starts_then_earlier_ends(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The later start that assigns has the broker, and the earlier one is refused with reason."""
@@ -95,7 +95,7 @@ async def test_clients_of_one_start_when_they_share_their_instance_then_all_are_
             assert served.sidecar.statistics().takeovers == 0
 
 
-async def test_client_when_its_place_is_taken_then_what_it_asked_before_is_still_answered(
+async def test_client_when_taken_over_then_earlier_calls_answered(
     service: FakeService,
 ) -> None:
     """A superseded client gets the outcome of its event under way and sends no further request."""
@@ -123,7 +123,7 @@ async def test_client_when_its_place_is_taken_then_what_it_asked_before_is_still
         await client.ping()
 
 
-async def test_client_when_the_next_service_knows_of_no_other_start_then_goes_on(
+async def test_client_when_next_service_knows_no_other_then_goes_on(
     service: FakeService,
 ) -> None:
     """A client gives up after several refusals in a row, because a new service may be right."""
@@ -140,7 +140,7 @@ async def test_client_when_the_next_service_knows_of_no_other_start_then_goes_on
         assert not client.statistics().has_given_up
 
 
-async def test_client_when_it_asks_nothing_then_hears_of_it_by_its_own_ping(
+async def test_client_when_it_asks_nothing_then_told_by_its_own_ping(
     service: FakeService,
 ) -> None:
     """A client without calls learns by its own ping that another start has taken over."""

@@ -42,9 +42,7 @@ async def asked(client: HttpClient, path: str, **headers: str) -> Answer:
 
 
 @pytest.mark.parametrize("path", [route.path for route in ROUTES])
-async def test_paths_when_all_is_closed_then_nobody_is_answered_without_a_token(
-    tmp_path: Path, path: str
-) -> None:
+async def test_paths_when_all_is_closed_then_a_token_is_needed(tmp_path: Path, path: str) -> None:
     """Every path except the API description needs a token when the settings close it."""
     async with showing(process=process_of(), door=await door_of(tmp_path), **CLOSED) as client:
         for headers in ({}, bearer("wrong-token-0123456789"), {"Authorization": "Basic eDp5"}):
@@ -61,9 +59,7 @@ async def test_paths_when_all_is_closed_then_nobody_is_answered_without_a_token(
 @pytest.mark.parametrize(
     "path", [route.path for route in ROUTES if route.asks is AccessRule.READER]
 )
-async def test_questions_when_nothing_is_said_then_even_this_machine_needs_a_token(
-    tmp_path: Path, path: str
-) -> None:
+async def test_questions_when_nothing_is_set_then_token_needed(tmp_path: Path, path: str) -> None:
     """By default a local client needs a token, too, because it may be another user or a proxy."""
     async with showing(process=process_of(), door=await door_of(tmp_path)) as client:
         found = await asked(client, path)
@@ -90,7 +86,7 @@ async def test_questions_when_this_machine_may_read_then_they_are_open_to_it(pat
     ],
     ids=["x-forwarded-for", "forwarded", "host", "host-port"],
 )
-async def test_questions_when_somebody_else_may_stand_behind_then_a_token_is_needed(
+async def test_questions_when_proxies_may_ask_then_token_needed(
     headers: dict[str, str],
 ) -> None:
     """A forwarded request, or one for another host name, does not count as local."""
@@ -98,7 +94,7 @@ async def test_questions_when_somebody_else_may_stand_behind_then_a_token_is_nee
         assert (await asked(client, "/v1/status", **headers)).status == 401
 
 
-async def test_questions_when_others_can_come_then_even_local_ones_need_a_token(
+async def test_questions_when_others_can_come_then_all_need_a_token(
     tmp_path: Path,
 ) -> None:
     """A server on a public address needs a token from local clients, too."""
@@ -114,7 +110,7 @@ async def test_questions_when_others_can_come_then_even_local_ones_need_a_token(
         assert (await asked(client, "/v1/status", **bearer(READER))).status == 200
 
 
-async def test_questions_when_a_token_speaks_for_one_broker_then_it_is_refused(
+async def test_questions_when_a_token_is_of_one_broker_then_refused(
     tmp_path: Path,
 ) -> None:
     """A token of a broker is refused, because HTTP does not know the broker's assignment."""
@@ -123,7 +119,7 @@ async def test_questions_when_a_token_speaks_for_one_broker_then_it_is_refused(
         assert (found.status, found.code) == (403, "not-permitted")
 
 
-async def test_questions_when_an_administrator_asks_then_all_that_is_stored_is_seen(
+async def test_questions_when_an_administrator_asks_then_all_is_seen(
     tmp_path: Path,
 ) -> None:
     """An administrator also sees unassigned partitions of an open metadata partition."""
@@ -152,7 +148,7 @@ async def test_questions_when_they_come_too_often_then_the_client_is_told(tmp_pa
         assert refused[0].headers["Retry-After"] == "1"
 
 
-async def test_client_when_it_has_too_many_connections_then_one_more_is_closed(
+async def test_client_when_it_has_too_many_connections_then_one_closes(
     tmp_path: Path,
 ) -> None:
     """The limit of a client holds over all its connections, and a closed one frees its place."""
@@ -180,7 +176,7 @@ async def test_client_when_it_has_too_many_connections_then_one_more_is_closed(
         await until(lambda: not door.statistics().clients["reader"].connections)
 
 
-async def test_connection_when_another_client_asks_on_it_then_it_is_that_client_s(
+async def test_connection_when_another_client_asks_then_it_is_its_own(
     tmp_path: Path,
 ) -> None:
     """A proxy's connection counts for the client of its last request."""
@@ -197,7 +193,7 @@ async def test_connection_when_another_client_asks_on_it_then_it_is_that_client_
         writer.close()
 
 
-async def test_tls_when_there_is_a_certificate_then_http_is_encrypted_with_it(
+async def test_tls_when_there_is_a_certificate_then_http_has_it(
     tmp_path: Path,
 ) -> None:
     """HTTP accepts the certificates and client names of the frame protocol."""

@@ -58,7 +58,7 @@ async def probed(client: HttpClient) -> list[int]:
     [b"", b"GET /livez HTT", b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"],
     ids=["silent", "slow", "idle"],
 )
-async def test_probes_when_silent_connections_fill_the_server_then_are_answered_f94(
+async def test_probes_when_silent_connections_fill_it_then_answered_f94(
     said: bytes,
 ) -> None:
     """A request gets in among ten times as many idle connections; the longest idle one goes."""
@@ -77,7 +77,7 @@ async def test_probes_when_silent_connections_fill_the_server_then_are_answered_
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /livez HTT"], ids=["silent", "slow"])
-async def test_connection_when_its_first_request_does_not_come_then_is_cut_off_soon(
+async def test_connection_when_no_request_comes_then_is_cut_off_soon(
     said: bytes,
 ) -> None:
     """A connection without a first request is closed before the idle limit."""
@@ -105,7 +105,7 @@ async def test_connection_when_it_has_asked_then_may_rest_longer_than_a_request_
         assert client.server.figures.cut_off == {}
 
 
-async def test_probes_when_waiting_questions_fill_the_server_then_are_answered(
+async def test_probes_when_questions_fill_the_server_then_are_answered(
     tmp_path: Path,
 ) -> None:
     """Some connections are kept for requests that do not wait; further ones get too busy."""
@@ -131,9 +131,7 @@ async def test_probes_when_waiting_questions_fill_the_server_then_are_answered(
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def test_probes_when_answers_are_not_taken_then_are_answered_and_the_slow_are_cut_off() -> (
-    None
-):
+async def test_probes_when_answers_are_not_taken_then_the_slow_are_cut_off() -> None:
     """Probes are answered, and a client that takes no answers is closed."""
     ask = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000
     async with showing(process=process_of(), connections_max=2, slow_client_ms=200) as client:
@@ -145,7 +143,7 @@ async def test_probes_when_answers_are_not_taken_then_are_answered_and_the_slow_
         assert client.server.figures.cut_off["slow"] >= 1
 
 
-async def test_tls_when_handshakes_are_begun_and_left_then_probes_are_answered_and_it_is_counted(
+async def test_tls_when_handshakes_are_left_then_probes_are_answered(
     tmp_path: Path,
 ) -> None:
     """An unfinished handshake takes no place, and each handshake is counted by its outcome."""
@@ -212,7 +210,7 @@ async def test_probes_when_many_take_long_listings_then_wait_for_a_page_and_not_
     assert len(set(made)) == len(made)
 
 
-async def test_probes_when_one_connection_sends_many_in_one_go_then_others_have_turns_in_between(
+async def test_probes_when_one_sends_many_then_in_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One connection gets one turn in each pass of the event loop."""
@@ -236,7 +234,7 @@ async def test_probes_when_one_connection_sends_many_in_one_go_then_others_have_
     assert len(set(made)) == len(made)
 
 
-async def test_scrapes_when_many_ask_then_are_answered_one_after_another(
+async def test_scrapes_when_many_ask_then_one_after_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Scrapes run one after another, because each takes a thread and time of the event loop."""
@@ -260,9 +258,7 @@ async def test_scrapes_when_many_ask_then_are_answered_one_after_another(
     assert most == 1
 
 
-async def test_connection_when_the_service_itself_stood_still_then_is_not_cut_off_for_that() -> (
-    None
-):
+async def test_connection_when_the_service_stood_still_then_is_not_cut_off() -> None:
     """The time limit of a request starts anew after the service itself stood still."""
     async with (
         showing(process=process_of(), head_timeout_ms=60_000) as client,

@@ -75,7 +75,7 @@ async def test_serve_when_asked_by_http_then_it_is_ready_and_answers_f94(tmp_pat
         assert await service.end(signal.SIGTERM) == 0
 
 
-async def test_serve_when_its_http_address_is_in_use_then_it_ends_with_its_code(
+async def test_serve_when_its_http_address_is_in_use_then_it_ends(
     tmp_path: Path,
 ) -> None:
     """A busy port is a refusal of the configuration, before any log is opened."""
@@ -90,7 +90,7 @@ async def test_serve_when_its_http_address_is_in_use_then_it_ends_with_its_code(
         assert await first.end(signal.SIGTERM) == 0
 
 
-async def test_serve_when_a_client_holds_on_then_it_ends_in_time_all_the_same(
+async def test_serve_when_a_client_holds_on_then_it_ends_in_time(
     tmp_path: Path,
 ) -> None:
     """Open connections do not delay the end of the process."""
@@ -104,7 +104,7 @@ async def test_serve_when_a_client_holds_on_then_it_ends_in_time_all_the_same(
             writer.close()
 
 
-async def test_serve_when_it_begins_then_says_in_one_line_how_questions_are_asked(
+async def test_serve_when_it_begins_then_names_its_http_address(
     tmp_path: Path,
 ) -> None:
     """One log line shows a command that works as it stands, and a restart keeps the token."""

@@ -281,9 +281,7 @@ async def test_status_when_asked_then_it_adds_up() -> None:
         ("DELETE", "/livez", 405, "unknown-method"),
     ],
 )
-async def test_paths_when_they_do_not_exist_then_that_is_json_too(
-    method: str, path: str, status: int, code: str
-) -> None:
+async def test_paths_when_absent_then_json(method: str, path: str, status: int, code: str) -> None:
     """An unknown path is refused in the same JSON form."""
     async with showing(process=process_of()) as client:
         answer = await client.ask(method, path)

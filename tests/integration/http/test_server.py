@@ -70,9 +70,7 @@ async def test_server_when_it_is_closed_then_nothing_of_it_is_left() -> None:
         assert set(threading.enumerate()) <= threads
 
 
-async def test_connections_when_all_others_are_asking_then_one_more_is_refused_and_counted() -> (
-    None
-):
+async def test_connections_when_all_others_are_asking_then_one_is_refused() -> None:
     """The server refuses and counts the connection above the limit and keeps the others."""
     world = World(1)
     async with world.engine() as engine, showing(engine, connections_max=1) as client:

@@ -43,7 +43,7 @@ RECORDS = [b"%03d" % number + b"x" * 497 for number in range(60)]
 SEGMENTS = 2
 
 
-async def test_d17_serve_when_a_broker_is_to_report_then_warns_that_nothing_is_answered(
+async def test_d17_serve_when_a_broker_is_to_report_then_warns(
     tmp_path: Path,
 ) -> None:
     """The start warns that no broker has reported yet, and the service runs and stops in order."""

@@ -190,7 +190,7 @@ async def test_f101_service_when_asked_to_stop_while_a_log_hangs_then_ends_in_ti
         release(pipe, content)
 
 
-async def test_service_when_a_log_that_took_long_cannot_be_opened_then_its_own_error_ends_it(
+async def test_service_when_a_slow_log_fails_then_its_own_error_ends_it(
     impatient: None,
 ) -> None:
     """The failure of a configured log ends the service, however late it comes."""
@@ -226,7 +226,7 @@ async def until_ready(url: str) -> None:
             pass
 
 
-async def test_f101_serve_when_the_data_folder_hangs_then_http_answers_and_it_is_named(
+async def test_f101_serve_when_the_data_folder_hangs_then_it_is_named(
     tmp_path: Path,
 ) -> None:
     """HTTP answers while the disk hangs, a signal ends the service, or the disk's return."""
@@ -258,7 +258,7 @@ async def test_f101_serve_when_the_data_folder_hangs_then_http_answers_and_it_is
         assert len(ends) == (0 if is_released else 1)
 
 
-async def test_f101_serve_when_a_bootstrap_never_answers_then_others_do_and_it_is_named(
+async def test_f101_serve_when_a_bootstrap_hangs_then_it_is_named(
     tmp_path: Path,
 ) -> None:
     """A silent Kafka delays neither the start nor the stop of the others."""

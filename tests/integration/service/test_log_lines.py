@@ -64,9 +64,7 @@ def everything(terminal: int) -> bytes:
 
 
 @pytest.mark.parametrize("said", [(), ("--logging-format", "json")], ids=["auto", "json"])
-async def test_last_line_when_no_terminal_reads_it_then_is_json_as_all_are(
-    tmp_path: Path, said: tuple[str, ...]
-) -> None:
+async def test_last_line_without_terminal_then_json(tmp_path: Path, said: tuple[str, ...]) -> None:
     """The last line has the error's name, message and exit code, and no other line has them."""
     async with serving(tmp_path, *said, program=("-c", FAILING)) as served:
         assert await served.end() == 5
@@ -87,7 +85,7 @@ async def test_last_line_when_lines_are_for_people_then_is_for_people(tmp_path: 
     assert served.said[-1] == f"rlmm: {MESSAGE}"
 
 
-async def test_last_line_when_a_terminal_reads_it_then_is_for_people_and_stands_once(
+async def test_last_line_when_a_terminal_reads_it_then_stands_once(
     tmp_path: Path,
 ) -> None:
     """A terminal gets one line for people after the log lines."""
@@ -116,7 +114,7 @@ async def test_last_line_when_there_is_no_configuration_then_has_the_form_that_w
     assert line.startswith('{"time":' if is_json else "rlmm: config: ")
 
 
-async def test_last_line_when_standard_error_is_closed_then_the_exit_code_says_it(
+async def test_last_line_when_stderr_is_closed_then_the_exit_code_says_it(
     tmp_path: Path,
 ) -> None:
     """A process whose standard error is closed ends with its own exit code."""

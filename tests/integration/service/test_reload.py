@@ -42,9 +42,7 @@ def debugging(served: Serving) -> set[str]:
     return {str(line["logger"]) for line in served.lines if line.get("level") == "debug"}
 
 
-async def test_serve_when_hung_up_then_levels_of_modules_change_and_it_goes_on(
-    tmp_path: Path, file: Path
-) -> None:
+async def test_serve_when_hung_up_then_levels_of_modules_change(tmp_path: Path, file: Path) -> None:
     """A reload changes log levels; an unreadable file changes nothing and is an error."""
     await fill(tmp_path)
     async with serving(tmp_path, "--config", str(file)) as served:
@@ -70,9 +68,7 @@ async def test_serve_when_hung_up_then_levels_of_modules_change_and_it_goes_on(
     assert served.said == []
 
 
-async def test_serve_when_hung_up_and_a_level_is_gone_then_the_module_is_quiet_again(
-    tmp_path: Path, file: Path
-) -> None:
+async def test_serve_when_hung_up_and_level_is_gone_then_quiet(tmp_path: Path, file: Path) -> None:
     """A level that the file no longer sets goes back to its default."""
     await fill(tmp_path)
     write(file, '[logging]\nlevels = ["rlmm.snapshot=debug"]\n')
@@ -86,9 +82,7 @@ async def test_serve_when_hung_up_and_a_level_is_gone_then_the_module_is_quiet_a
         assert await served.end(signal.SIGTERM) == 0
 
 
-async def test_serve_when_other_keys_have_changed_then_are_named_as_waiting_for_a_restart(
-    tmp_path: Path, file: Path
-) -> None:
+async def test_serve_when_other_keys_have_changed_then_named(tmp_path: Path, file: Path) -> None:
     """Each reload names the changed keys that need a restart, as long as they differ."""
     await fill(tmp_path)
     async with serving(tmp_path, "--config", str(file), "--gate-waiting-max", "7") as served:
@@ -109,9 +103,7 @@ async def test_serve_when_other_keys_have_changed_then_are_named_as_waiting_for_
     assert sum(RESTART in message for message in served.messages) == 3
 
 
-async def test_serve_when_the_format_has_changed_then_lines_are_for_people(
-    tmp_path: Path, file: Path
-) -> None:
+async def test_serve_when_the_format_changed_then_is_used(tmp_path: Path, file: Path) -> None:
     """A reload takes over the whole section, so later lines are no longer JSON."""
     await fill(tmp_path)
     async with serving(tmp_path, "--config", str(file)) as served:
@@ -127,9 +119,7 @@ async def test_serve_when_the_format_has_changed_then_lines_are_for_people(
     assert "stopped" in served.said[-1]
 
 
-async def test_serve_when_hung_up_again_and_again_then_every_answer_is_written(
-    tmp_path: Path, file: Path
-) -> None:
+async def test_serve_when_hung_up_often_then_all_answers_stay(tmp_path: Path, file: Path) -> None:
     """Repeated reloads each log their result; numbers without end are an error like any other."""
     await fill(tmp_path)
     async with serving(tmp_path, "--config", str(file)) as served:
@@ -143,9 +133,7 @@ async def test_serve_when_hung_up_again_and_again_then_every_answer_is_written(
         assert await served.end(signal.SIGTERM) == 0
 
 
-async def test_serve_when_its_file_has_become_a_pipe_then_can_be_stopped_all_the_same(
-    tmp_path: Path, file: Path
-) -> None:
+async def test_serve_when_its_file_is_a_pipe_then_stops(tmp_path: Path, file: Path) -> None:
     """The stop names the hanging file and does not wait for it."""
     await fill(tmp_path)
     async with serving(tmp_path, "--config", str(file)) as served:

@@ -32,7 +32,7 @@ def everything_below(folder: Path) -> dict[str, tuple[int, int]]:
     }
 
 
-async def test_serve_when_nothing_is_configured_then_serves_from_a_folder_of_its_own(
+async def test_serve_when_nothing_is_configured_then_serves_a_folder(
     tmp_path: Path,
 ) -> None:
     """In an empty folder the service makes a log of 50 partitions and answers from all."""
@@ -68,7 +68,7 @@ async def test_f18_serve_when_asked_to_stop_then_a_restart_replays_nothing(
     assert len(snapshots_below(tmp_path)) == PLACES
 
 
-async def test_serve_when_told_to_write_snapshots_then_writes_them_and_goes_on(
+async def test_serve_when_told_to_write_snapshots_then_goes_on(
     tmp_path: Path,
 ) -> None:
     """SIGUSR1 writes the snapshots of changed partitions only."""
@@ -83,7 +83,7 @@ async def test_serve_when_told_to_write_snapshots_then_writes_them_and_goes_on(
         assert await served.end(signal.SIGTERM) == 0
 
 
-async def test_f17_serve_when_the_report_of_snapshots_cannot_be_written_then_goes_on(
+async def test_f17_serve_when_the_report_is_not_written_then_goes_on(
     tmp_path: Path,
 ) -> None:
     """Failure scenario F17: the service logs a report that cannot be written and goes on."""
@@ -98,7 +98,7 @@ async def test_f17_serve_when_the_report_of_snapshots_cannot_be_written_then_goe
         assert await served.end(signal.SIGTERM) == 0
 
 
-async def test_serve_when_another_has_the_folder_then_is_refused_with_its_pid(
+async def test_serve_when_another_has_the_folder_then_names_its_pid(
     tmp_path: Path,
 ) -> None:
     """The second service ends with one line and exit code 2, and a killed owner is no obstacle."""
@@ -155,7 +155,7 @@ def without_rights_of_root() -> list[str]:
     return [program, "--bounding-set=-dac_override,-dac_read_search"]
 
 
-async def test_serve_when_an_observer_of_a_folder_that_is_read_only_then_answers(
+async def test_serve_when_an_observer_of_a_read_only_folder_then_answers(
     tmp_path: Path,
 ) -> None:
     """An observer of a read-only folder answers, changes nothing, takes no lock, and stops."""
@@ -190,7 +190,7 @@ main()
 """
 
 
-async def test_serve_when_a_part_fails_then_ends_with_its_name_and_a_status_of_its_own(
+async def test_serve_when_a_part_fails_then_ends_with_its_name_and_status(
     tmp_path: Path,
 ) -> None:
     """The process ends, names the failed part, and logs the place of the failure."""

@@ -49,9 +49,7 @@ def snapshot_write(*options: str) -> dict[str, dict[str, list[int]]]:
     return document
 
 
-async def test_serve_when_the_file_names_two_clusters_then_serves_both(
-    file: Path, tmp_path: Path
-) -> None:
+async def test_serve_when_the_file_has_two_clusters_then_both(file: Path, tmp_path: Path) -> None:
     """Each cluster has its own folder, its own field in log lines, and its own snapshots."""
     clusters = tmp_path / "data" / "clusters"
     await fill(clusters / "east" / "log", "east", 2)
@@ -68,9 +66,7 @@ async def test_serve_when_the_file_names_two_clusters_then_serves_both(
         assert await kept_positions(clusters / name / "snapshots") == [1]
 
 
-async def test_snapshot_write_when_no_service_runs_then_writes_those_of_every_cluster(
-    file: Path, tmp_path: Path
-) -> None:
+async def test_snapshot_write_without_service_then_writes_all(file: Path, tmp_path: Path) -> None:
     """The command writes the snapshots of one cluster after the other and names each."""
     clusters = tmp_path / "data" / "clusters"
     await fill(clusters / "east" / "log", "east", 2)
@@ -83,7 +79,7 @@ async def test_snapshot_write_when_no_service_runs_then_writes_those_of_every_cl
     assert [found["not_ready"] for found in document.values()] == [[], []]
 
 
-async def test_serve_when_two_clusters_are_one_log_then_is_refused_by_both_names(
+async def test_serve_when_two_clusters_are_one_log_then_is_refused(
     tmp_path: Path,
 ) -> None:
     """The service refuses a copied folder, because it has the identity of the original log."""
@@ -97,9 +93,7 @@ async def test_serve_when_two_clusters_are_one_log_then_is_refused_by_both_names
     assert "east and west follow one and the same log" in served.messages[-1]
 
 
-async def test_serve_when_clusters_are_named_for_a_log_that_was_the_only_one_then_says_so(
-    file: Path, tmp_path: Path
-) -> None:
+async def test_serve_when_a_single_log_is_named_then_says_so(file: Path, tmp_path: Path) -> None:
     """The start names the former log that is not used, and leaves it unchanged."""
     await fill(tmp_path / "data" / "log", "old", 3)
     async with serving(tmp_path, "--config", str(file)) as served:

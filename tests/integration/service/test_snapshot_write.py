@@ -95,9 +95,7 @@ def folder_held_by_a_service(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def test_write_when_a_service_runs_then_it_writes_and_tells(
-    data_dir: Path, service: subprocess.Popen[str]
-) -> None:
+def test_write_when_a_service_runs_it_does(data_dir: Path, service: subprocess.Popen[str]) -> None:
     """The process that holds the folder is the only one that writes in it."""
     assert owner_pid(data_dir) == service.pid
     code, document = write(data_dir)
@@ -170,9 +168,7 @@ def test_write_when_no_service_runs_then_leaves_the_log_as_it_is(data_dir: Path)
     assert after == before
 
 
-def test_write_when_one_cluster_fails_then_the_others_are_told_of(
-    data_dir: Path, tmp_path: Path
-) -> None:
+def test_write_when_one_cluster_fails_then_others_are_told(data_dir: Path, tmp_path: Path) -> None:
     """Each cluster has an entry: one without a log, one unreachable, one written."""
     several = tmp_path / "several"
     shutil.copytree(data_dir / "log", several / "clusters" / "east" / "log")
@@ -277,9 +273,7 @@ def test_write_when_the_service_keeps_none_then_is_refused(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("where", ["", "snapshots"], ids=["data folder", "its snapshots"])
-def test_import_when_a_service_runs_on_the_folder_then_is_refused_by_name(
-    data_dir: Path, tmp_path: Path, where: str
-) -> None:
+def test_import_when_service_runs_then_refused(data_dir: Path, tmp_path: Path, where: str) -> None:
     """The import is refused while a service holds the folder, and works afterwards."""
     backup = tmp_path / "backup.tar"
     assert write(data_dir)[0] == 0
@@ -312,7 +306,7 @@ def test_write_when_nothing_is_kept_then_is_refused(tmp_path: Path) -> None:
     assert code == 2
 
 
-def test_write_when_asked_for_snapshots_before_it_can_take_the_signal_then_goes_on(
+def test_write_when_asked_before_it_can_take_the_signal_then_goes_on(
     tmp_path: Path,
 ) -> None:
     """A signal that arrives before the service takes it does not end the process."""

@@ -73,9 +73,7 @@ async def test_serve_when_supervised_then_says_ready_alive_reloading_and_stoppin
     assert supervisor.heard.count("READY=1") == 2
 
 
-async def test_serve_when_it_cannot_start_then_never_says_ready(
-    tmp_path: Path, supervisor: Supervisor
-) -> None:
+async def test_serve_when_it_cannot_start_not_ready(tmp_path: Path, supervisor: Supervisor) -> None:
     """A service that cannot bind its address ends with exit code 2 and never sends READY."""
     async with serving(tmp_path, "--sidecar-listen", "192.0.2.1:1") as served:
         await supervisor.until("STOPPING=1")
@@ -84,9 +82,7 @@ async def test_serve_when_it_cannot_start_then_never_says_ready(
     assert supervisor.heard[-1].startswith("STATUS=sidecar.listen 192.0.2.1:1 cannot be used")
 
 
-async def test_serve_when_the_supervisor_has_gone_then_goes_on(
-    tmp_path: Path, supervisor: Supervisor
-) -> None:
+async def test_serve_when_supervisor_gone_goes_on(tmp_path: Path, supervisor: Supervisor) -> None:
     """A supervisor that has gone causes one warning and nothing else."""
     supervisor.close()
     (tmp_path / "notify").unlink()

@@ -37,9 +37,7 @@ TURNS_OF_A_PING = 8
     ],
     ids=["leaders", "followers", "together", "stopped", "look-ups"],
 )
-async def test_request_when_it_names_too_many_then_refused_before_any_is_looked_at(
-    method: str, args: list[Any]
-) -> None:
+async def test_request_when_naming_too_many_then_unread(method: str, args: list[Any]) -> None:
     """Hello returns the bound; a larger request is refused before a partition is read."""
     world = World(PLACES)
     async with (
@@ -66,9 +64,7 @@ async def test_assignment_when_it_is_as_large_as_a_broker_may_have_then_taken_at
         assert await client.call("stop_partitions", [wire(one) for one in every]) == 2
 
 
-async def test_assignment_when_said_in_many_messages_then_neighbours_have_their_turns_between() -> (
-    None
-):
+async def test_assignment_when_in_many_messages_then_neighbours_have_their_turns() -> None:
     """Other clients get their turns between the messages of a long assignment."""
     world = World(PLACES)
     async with (
@@ -145,7 +141,7 @@ async def test_broker_when_started_again_and_says_it_in_pieces_then_nobody_is_se
             await after.call("segment_for", wire(parts[-1][0]), 0, 0)
 
 
-async def test_what_a_new_start_does_not_name_then_given_up_by_the_service_itself(
+async def test_what_a_new_start_omits_then_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The service itself gives up the partitions that a new start does not name."""

@@ -64,9 +64,7 @@ async def test_broker_before_its_first_assignment_then_not_ready_and_never_not_a
                 assert all(one.next_offset == 0 for one in world.topic.partitions)
 
 
-async def test_d17_broker_when_a_partition_is_not_its_own_then_not_assigned_beside_its_shard() -> (
-    None
-):
+async def test_d17_broker_when_a_partition_is_not_its_own_then_not_assigned() -> None:
     """D17: a broker gets not assigned for a partition of another broker on the same shard."""
     async with serving() as (world, _engine, served):
         mine, theirs, nobody = neighbours(world)[:3]
@@ -138,9 +136,7 @@ async def test_assignment_of_a_broker_when_it_reconnects_then_still_holds_and_by
                 await client.call("segment_for", wire(mine), 0, 0)
 
 
-async def test_broker_when_started_again_then_takes_over_by_its_first_assign_and_not_before() -> (
-    None
-):
+async def test_broker_when_started_again_then_takes_over_by_its_first_assign() -> None:
     """The new start takes over by its first assign, not by hello; then the old one is refused."""
     async with serving() as (world, engine, served):
         mine, other = neighbours(world)[:2]
@@ -216,9 +212,7 @@ async def test_earlier_start_when_it_comes_back_then_its_hello_is_refused_and_hu
         assert (broker.takeovers, broker.superseded) == (1, 2)
 
 
-async def test_brokers_when_more_are_named_than_may_be_then_too_busy_and_forgotten_when_gone() -> (
-    None
-):
+async def test_brokers_when_too_many_then_too_busy_and_forgotten_when_gone() -> None:
     """The service forgets brokers without an assignment and refuses a broker above the maximum."""
     world = World(PLACES)
     async with (
@@ -259,9 +253,7 @@ async def test_assign_when_the_engine_has_an_assignment_of_its_own_then_only_nar
                 await client.call("segment_for", wire(elsewhere), 0, 0)
 
 
-async def test_write_when_another_broker_has_the_partition_then_refused_or_stored_as_asked() -> (
-    None
-):
+async def test_write_when_another_broker_has_the_partition_then_as_asked() -> None:
     """D6: with `store` the event is stored, and its writer learns of the other broker."""
     async with serving(Assignment.everything()) as (world, engine, served):
         await until_open(engine, *range(PLACES))

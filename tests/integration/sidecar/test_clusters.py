@@ -142,7 +142,7 @@ async def running(learning: Learning) -> AsyncIterator[None]:
         task.result()
 
 
-async def test_d16_cluster_when_a_broker_tells_of_it_then_followed_and_again_after_a_restart(
+async def test_d16_cluster_when_reported_then_followed_and_after_a_restart(
     tmp_path: Path,
 ) -> None:
     """A process without any cluster learns it from a hello, and keeps id and address."""
@@ -205,7 +205,7 @@ async def test_cluster_when_the_address_leads_elsewhere_then_never_answered(
             clusters.find("wrong", "one:9092", may_teach=False)
 
 
-async def test_clusters_file_when_damaged_then_the_process_ends_and_names_it(
+async def test_clusters_file_when_damaged_then_the_process_names_it(
     tmp_path: Path,
 ) -> None:
     """The process ends with an error that names the damaged file."""

@@ -146,9 +146,7 @@ def test_socket_when_removed_then_not_the_one_of_somebody_else(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["file", "folder", "missing/s", "x" * 120])
-def test_socket_when_its_path_cannot_be_used_then_refused_by_name(
-    tmp_path: Path, name: str
-) -> None:
+def test_socket_when_its_path_is_unusable_then_refused_by_name(tmp_path: Path, name: str) -> None:
     """The server never replaces a file or a folder, and refuses a path too long for a socket."""
     (tmp_path / "file").write_text("kept")
     (tmp_path / "folder").mkdir()
@@ -157,7 +155,7 @@ def test_socket_when_its_path_cannot_be_used_then_refused_by_name(
     assert (tmp_path / "file").read_text() == "kept"
 
 
-async def test_serve_when_nothing_is_configured_then_answers_at_a_socket_in_its_folder(
+async def test_serve_when_nothing_is_configured_then_answers_at_a_socket(
     tmp_path: Path,
 ) -> None:
     """`rlmm serve` takes writes and reads from the start, and takes its socket away at its end."""
@@ -178,7 +176,7 @@ async def test_serve_when_nothing_is_configured_then_answers_at_a_socket_in_its_
     assert not (folder / SOCKET_NAME).exists()
 
 
-async def test_serve_when_its_socket_is_in_use_then_ends_with_one_line_that_says_so(
+async def test_serve_when_its_socket_is_in_use_then_ends_with_one_line(
     tmp_path: Path,
 ) -> None:
     """The second service ends with one line, and the first one goes on."""

@@ -97,9 +97,7 @@ async def test_f24_partition_when_assigned_again_then_closed_until_all_is_there(
         assert found == packed(started(segment_id(1, ORDERS)))
 
 
-async def test_f25_partition_when_its_log_delivers_nothing_more_then_closes_and_opens_again() -> (
-    None
-):
+async def test_f25_partition_when_its_log_is_silent_then_closes_and_opens_again() -> None:
     """Failure scenario F25: an end that was seen and is not reached closes the gate by name."""
     world = World(PLACES)
     place = world.place(ORDERS)
@@ -116,9 +114,7 @@ async def test_f25_partition_when_its_log_delivers_nothing_more_then_closes_and_
         assert await client.call("segment_for", wire(ORDERS), 0, 5) is not None
 
 
-async def test_f26_f87_engine_when_its_reader_dies_then_every_call_is_refused_by_that_name() -> (
-    None
-):
+async def test_f26_f87_engine_when_its_reader_dies_then_calls_are_refused() -> None:
     """Failure scenarios F26, F87: a fault in the state machine ends its answers, not the server."""
     world = World(PLACES)
     world.store(started(segment_id(1, ORDERS)))

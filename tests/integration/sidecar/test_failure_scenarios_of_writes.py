@@ -66,9 +66,7 @@ async def test_f52_event_when_repeated_exactly_then_a_duplicate_that_changes_not
             assert await shown(client) == before
 
 
-async def test_f54_f55_write_when_not_heard_in_time_then_unknown_and_a_retry_is_recognised() -> (
-    None
-):
+async def test_f54_f55_write_when_late_then_unknown_and_a_retry_is_recognised() -> None:
     """F54, F55: the error names the event's place, and a waiting writer blocks no other."""
     async with serving() as (world, client):
         place = world.place(ORDERS)
@@ -177,7 +175,7 @@ async def test_f61_metadata_partition_when_there_is_none_of_that_number_then_is_
 
 
 @pytest.mark.parametrize("number", [-1, -(2**63), 2**63, 2**64 - 1])
-async def test_argument_when_it_is_a_number_out_of_range_then_invalid_and_the_connection_goes_on(
+async def test_argument_when_out_of_range_then_invalid_and_connection_stays(
     number: int,
 ) -> None:
     """The service refuses a number out of range in any request by name and keeps the connection."""
@@ -243,9 +241,7 @@ async def test_f86_reads_around_a_withdrawal_then_each_is_right_or_refused() -> 
                 assert isinstance(answer.error, NotAssigned)
 
 
-async def test_f88_reader_while_a_segment_lives_then_sees_each_state_whole_and_in_its_order() -> (
-    None
-):
+async def test_f88_reader_while_a_segment_lives_then_sees_each_state_whole() -> None:
     """Failure scenario F88: a reader sees each state whole, and states in their order."""
     world = World(PLACES)
     async with world.engine() as engine, listening(engine) as served:

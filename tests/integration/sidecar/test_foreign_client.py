@@ -23,9 +23,7 @@ WHO = (running.TOPIC_ID, running.TOPIC, str(running.PARTITION))
 
 
 @pytest.mark.parametrize("follows_brokers", [True, False], ids=["broker", "all"])
-async def test_foreign_client_when_it_talks_to_the_service_understands_every_answer(
-    *, follows_brokers: bool
-) -> None:
+async def test_foreign_client_then_understands_every_answer_of_it(*, follows_brokers: bool) -> None:
     """A client in Java assigns, writes, waits, looks up, lists pages and reads refusals."""
     assignment = Assignment.awaited() if follows_brokers else Assignment.everything()
     async with (

@@ -119,7 +119,7 @@ async def test_image_when_nothing_of_it_is_open_then_reads_are_refused() -> None
         assert served.sidecar.statistics().waiting_bytes == 0
 
 
-async def test_image_when_its_client_is_silent_or_gone_then_is_let_go_of(
+async def test_image_when_its_client_is_gone_then_freed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The service releases an image whose client is silent or gone."""

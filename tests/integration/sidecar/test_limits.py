@@ -97,7 +97,7 @@ async def test_frame_when_announced_too_large_then_refused_before_it_comes() -> 
 @pytest.mark.parametrize(
     "payload", [b"\xc1", b"\x93\x05\xa4ping", b"\x91\x01", b"\x93\xa1x\xa1x\x90", b"\xff" * 99]
 )
-async def test_frame_when_no_request_then_refused_with_its_id_where_it_has_one(
+async def test_frame_when_no_request_then_refused_with_its_id_if_any(
     payload: bytes,
 ) -> None:
     """Bytes that are no request end their connection by an error, and no other one."""
@@ -136,9 +136,7 @@ async def test_unfinished_frames_when_all_together_too_large_then_the_last_one_i
         await until(lambda: served.sidecar.statistics().held_bytes == 0)
 
 
-async def test_unfinished_hellos_when_many_then_strangers_are_cut_off_and_nobody_who_is_known() -> (
-    None
-):
+async def test_unfinished_hellos_when_many_then_only_strangers_are_cut_off() -> None:
     """Incomplete hellos have a bound of their own, which spares clients after hello."""
     part = struct.pack(">I", 60_000) + bytes(40_000)
     async with (

@@ -162,7 +162,7 @@ async def test_partitions_when_a_broker_asks_then_it_sees_its_own() -> None:
         assert await listed(two) == ([], 1, False)
 
 
-async def test_partitions_when_there_are_very_many_then_others_have_their_turns_between(
+async def test_partitions_when_many_then_others_have_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each turn looks through a bounded number of partitions."""

@@ -84,9 +84,7 @@ def bytes_of_each(path: Path, pid: int, count: int) -> float:
 @pytest.mark.parametrize(
     "count", [2_000, pytest.param(10_000, marks=pytest.mark.long)], ids=["2000", "10000"]
 )
-async def test_idle_connections_when_there_are_thousands_then_each_costs_little_memory(
-    count: int, files: int
-) -> None:
+async def test_idle_connections_when_thousands_then_cost_little(count: int, files: int) -> None:
     """Each idle connection stays below its memory limit; none is refused for lack of files."""
     if files < count + BUSY + _FILES_KEPT:
         pytest.skip(f"a process may open {files} files here, {count} connections need more")

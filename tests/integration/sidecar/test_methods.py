@@ -99,9 +99,7 @@ async def test_segments_for_then_each_has_its_answer_or_its_error_in_its_place()
 
 
 @pytest.mark.parametrize("by_epoch", [False, True], ids=["all", "by epoch"])
-async def test_listings_when_asked_page_by_page_then_show_each_segment_once(
-    *, by_epoch: bool
-) -> None:
+async def test_listings_when_paged_then_show_each_segment_once(*, by_epoch: bool) -> None:
     """A continuation is opaque, the first pages may be empty, and nil is the end."""
     async with serving() as (_, client):
         segments = [await copy(client, label, label * 100, label * 100 + 99) for label in range(5)]
@@ -160,9 +158,7 @@ async def test_linearizable_read_then_sees_what_was_stored_before_it_was_asked()
         assert many == [[None, packed(other)]]
 
 
-async def test_linearizable_read_when_the_log_cannot_be_asked_then_refused_and_others_are_not() -> (
-    None
-):
+async def test_linearizable_read_when_the_log_is_away_then_refused_alone() -> None:
     """A linearizable read is refused while the log end is unknown, and other reads are answered."""
     world = World(PLACES)
     log = world.log()

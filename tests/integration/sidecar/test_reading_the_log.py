@@ -162,7 +162,7 @@ async def test_log_when_its_end_is_waited_for_then_tells_what_comes_and_takes_no
         assert {type(one.error) for one in answers} <= {type(None), TooBusy}
 
 
-async def test_log_when_the_state_does_not_move_though_the_log_does_then_is_read_all_the_same(
+async def test_log_when_the_state_stands_then_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The log can be read while the engine is stuck."""
@@ -328,9 +328,7 @@ async def test_log_when_it_was_never_reached_then_not_ready() -> None:
 
 
 @pytest.mark.parametrize(("role", "said"), [("reader", {}), ("broker", {"broker_id": 1})])
-async def test_log_when_who_asks_is_no_administrator_then_not_permitted(
-    role: str, said: dict[str, Any]
-) -> None:
+async def test_log_when_the_role_is_low_then_not_permitted(role: str, said: dict[str, Any]) -> None:
     """The refusal names the role admin, because the log shows every partition."""
     async with (
         serving(door=RoleDoor(role)) as (world, _, served),

@@ -79,7 +79,7 @@ async def answer_to(wire: Wire, entry: Any) -> bytes:
     return frame
 
 
-async def test_conversation_of_version_1_when_repeated_then_has_the_same_answers(
+async def test_conversation_of_version_1_then_has_the_same_answers(
     tmp_path: Path,
 ) -> None:
     """A recorded conversation of version 1 gets the same answers from a new service."""
@@ -118,7 +118,7 @@ async def test_request_of_version_1_when_it_comes_then_is_understood(entry: Any)
 
 
 @pytest.mark.parametrize("entry", REFUSED, ids=lambda entry: entry["name"])
-async def test_bytes_that_version_1_refuses_when_they_come_then_refused_by_the_same_code(
+async def test_bytes_that_version_1_refuses_then_refused_by_the_same_code(
     entry: Any,
 ) -> None:
     """Each wrong frame has its code, and only `protocol` ends the connection."""
@@ -131,7 +131,7 @@ async def test_bytes_that_version_1_refuses_when_they_come_then_refused_by_the_s
             assert message_of(await answer_to(wire, PING))[1] is None
 
 
-async def test_version_1_when_a_service_has_given_it_up_then_refused_by_version(
+async def test_version_1_when_given_up_then_refused_by_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The refusal has the form that version 1 reads, names both, and ends the connection."""

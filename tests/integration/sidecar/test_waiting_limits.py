@@ -131,9 +131,7 @@ async def test_request_whose_wait_is_over_when_it_stands_in_line_then_keeps_id_a
     ],
     ids=["read", "look-ups", "wait"],
 )
-async def test_wait_when_longer_than_the_service_allows_then_ends_there_as_any_that_took_too_long(
-    method: str, args: list[Any]
-) -> None:
+async def test_wait_when_longer_than_allowed_then_ends_there(method: str, args: list[Any]) -> None:
     """The service ends a wait that is too long at its own bound with a retriable error."""
     world = World(1)
     async with (

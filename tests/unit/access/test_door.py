@@ -70,9 +70,7 @@ def test_identify_when_a_token_is_known_then_is_who_it_says_wherever_it_is_shown
 
 @pytest.mark.parametrize("peer", [TCP, UNIX, certified("x")], ids=["tcp", "unix", "certificate"])
 @pytest.mark.parametrize("token", ["", READER[:-1], READER + "0", "reader", TOKENS])
-def test_identify_when_a_token_is_unknown_then_refused_wherever_it_is_shown(
-    peer: Peer, token: str
-) -> None:
+def test_identify_when_a_token_is_unknown_then_refused(peer: Peer, token: str) -> None:
     """A removed token is refused on the Unix socket, too."""
     keeper = door(client_names=("x=admin",))
     with pytest.raises(NotPermitted, match="this token is not known here"):
@@ -108,7 +106,7 @@ def test_identify_when_nothing_is_shown_over_tcp_then_refused() -> None:
 
 
 @pytest.mark.parametrize("role", UnixRole)
-def test_identify_when_nothing_is_shown_by_the_unix_socket_then_what_is_configured(
+def test_identify_when_nothing_is_shown_then_what_is_configured(
     role: UnixRole,
 ) -> None:
     """The administrator by default; none asks for a token there, too."""
@@ -302,7 +300,7 @@ def test_certificate_when_the_new_one_is_broken_then_the_old_one_stays_and_it_is
     assert found.certificate_reloads == 1
 
 
-def test_key_when_its_password_is_longer_than_one_can_be_then_refused_by_name(
+def test_key_when_its_password_is_too_long_then_refused_by_name(
     tmp_path: Path,
 ) -> None:
     """A wrong file is named at the start, and costs a service that runs nothing."""
@@ -319,7 +317,7 @@ def test_key_when_its_password_is_longer_than_one_can_be_then_refused_by_name(
     assert keeper.statistics().files_unusable == 1
 
 
-def test_key_when_encrypted_then_opened_by_its_password_and_never_asked_for_at_a_terminal(
+def test_key_when_encrypted_then_opened_by_its_password(
     tmp_path: Path,
 ) -> None:
     """The key's password comes from a private file or the environment, never from a terminal."""
@@ -335,9 +333,7 @@ def test_key_when_encrypted_then_opened_by_its_password_and_never_asked_for_at_a
         pki.door(pki.settings(key_password_file=path))
 
 
-def test_key_when_every_user_may_read_it_then_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_key_when_readable_by_all_warns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A readable key gives a warning and is used, because mounted secrets often are readable."""
     pki = Pki(tmp_path)
     pki.key_file.chmod(0o644)

@@ -48,9 +48,7 @@ def test_own_token_when_others_may_read_it_then_is_refused(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("text", ["", "short", "two tokens-0123456789"])
-def test_own_token_when_the_file_holds_something_else_then_is_refused_and_not_shown(
-    tmp_path: Path, text: str
-) -> None:
+def test_own_token_when_the_file_has_other_contents_then_refused(tmp_path: Path, text: str) -> None:
     """A file with other contents is refused, not overwritten, and not shown."""
     file = tmp_path / "http.token"
     file.write_text(text)

@@ -38,9 +38,7 @@ SOME_TOKEN = "the-token-nobody-may-see"
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_tls_when_it_contradicts_itself_then_refused(
-    settings: dict[str, Any], refusal: str
-) -> None:
+def test_tls_when_contradictory_then_refused(settings: dict[str, Any], refusal: str) -> None:
     """The settings refuse contradictions before a file is opened."""
     with pytest.raises(ConfigError, match=f"^{refusal}"):
         TlsSettings(**settings)

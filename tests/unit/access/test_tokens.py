@@ -36,7 +36,7 @@ def test_read_tokens_then_finds_whose_a_token_is_by_its_digest_alone() -> None:
     assert repr(tokens) == "Tokens(2)"
 
 
-def test_find_then_compares_with_every_digest_in_constant_time(
+def test_find_then_compares_with_every_digest_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The comparison takes the same time for every token."""
@@ -86,9 +86,7 @@ def test_read_tokens_when_a_name_has_two_then_both_are_taken() -> None:
         (f"a reader:1 {ONE}", 1),
     ],
 )
-def test_read_tokens_when_a_line_cannot_be_meant_then_refused_by_its_number_alone(
-    text: str, line: int
-) -> None:
+def test_read_tokens_when_a_line_is_malformed_then_refused_by_number(text: str, line: int) -> None:
     """The error names the line number only, because any word of the line may be a token."""
     if not line:
         assert read_tokens(text, "x")
@@ -127,9 +125,7 @@ def test_read_tokens_file_when_everybody_may_read_it_then_refused(
 
 
 @pytest.mark.parametrize("what", ["absent", "folder", "binary", "huge"])
-def test_read_tokens_file_when_it_cannot_be_read_then_refused_by_its_path(
-    tmp_path: Path, what: str
-) -> None:
+def test_read_tokens_file_when_unreadable_then_refused_by_path(tmp_path: Path, what: str) -> None:
     """One line names key and path."""
     path = tmp_path / "tokens"
     if what == "folder":

@@ -73,9 +73,7 @@ async def test_end_then_each_request_is_told_what_is_true_of_it() -> None:
     assert wire.is_aborted
 
 
-async def test_f101_refusal_of_a_service_that_stops_then_told_by_what_it_says_of_the_event() -> (
-    None
-):
+async def test_f101_refusal_of_a_service_that_stops_then_told_by_the_event() -> None:
     """Failure scenario F101: a stopping service ends a connection, and not the client."""
     connection, _ = connected()
     question, event, stored = (

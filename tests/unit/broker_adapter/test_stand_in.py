@@ -127,7 +127,7 @@ async def test_lost_event_when_nothing_is_repeated_then_uncertain_at_once() -> N
         await client.add_segment(started("a"))
 
 
-async def test_events_of_a_job_then_one_at_a_time_of_each_partition_and_partitions_side_by_side(
+async def test_events_of_a_job_then_partitions_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Events of one partition keep their order, and a slow partition holds up no other one."""

@@ -85,7 +85,7 @@ def test_clusters_when_none_are_named_then_there_are_none(file: Path) -> None:
     assert {found.cluster for found in loaded.settings} == {None}
 
 
-def test_value_of_a_cluster_when_given_everywhere_then_its_own_sources_are_above_the_common(
+def test_value_of_a_cluster_when_given_everywhere_then_its_own_are_above(
     file: Path,
 ) -> None:
     """A cluster's variable and table override flags, variables and file for all clusters."""
@@ -107,7 +107,7 @@ def test_value_of_a_cluster_when_given_everywhere_then_its_own_sources_are_above
     assert "pump.read_bytes" not in sources
 
 
-def test_variable_of_a_cluster_when_names_begin_alike_then_is_that_of_the_key_that_exists(
+def test_variable_of_a_cluster_when_names_begin_alike_then_the_key_that_exists(
     file: Path,
 ) -> None:
     """Dots and dashes of a name are underscores, and the rest decides whose the variable is."""
@@ -121,9 +121,7 @@ def test_variable_of_a_cluster_when_names_begin_alike_then_is_that_of_the_key_th
     assert [each.pump.read_bytes for each in clusters.values()] == [1, 2, 3]
 
 
-def test_java_file_of_a_cluster_when_named_then_is_above_the_common_and_in_place_of_its_file(
-    file: Path, tmp_path: Path
-) -> None:
+def test_java_file_of_a_cluster_then_is_above_the_common(file: Path, tmp_path: Path) -> None:
     """A cluster's own `client.properties` counts only for it and replaces its common file."""
     own, common = tmp_path / "own.properties", tmp_path / "common.properties"
     own.write_text("bootstrap.servers=own:1\nrequest.timeout.ms=2\nacks=all\n")
@@ -223,9 +221,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
-def test_f97_cluster_when_it_cannot_be_meant_then_is_refused_by_its_key(
-    text: str, message: str, file: Path
-) -> None:
+def test_f97_cluster_when_malformed_then_by_its_key(text: str, message: str, file: Path) -> None:
     """F97: the error has the key as written, its cluster, and the allowed values."""
     assert refused(file, text).startswith(message)
 

@@ -26,9 +26,7 @@ LINES = {
 
 
 @pytest.mark.parametrize(("text", "options"), LINES.values(), ids=LINES)
-def test_login_when_written_as_java_takes_it_then_is_read(
-    text: str, options: dict[str, str] | None
-) -> None:
+def test_login_when_written_for_java_then_read(text: str, options: dict[str, str] | None) -> None:
     """Module and options, however they are quoted, broken into lines and commented."""
     login = parse_login(text)
     assert login.module == "PlainLoginModule"
@@ -48,9 +46,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "said"), WRONG.values(), ids=WRONG)
-def test_login_when_it_cannot_be_read_then_is_refused_without_its_text(
-    text: str, said: str
-) -> None:
+def test_login_when_malformed_then_is_refused_without_its_text(text: str, said: str) -> None:
     """The error does not show any part of a login line."""
     with pytest.raises(ConfigError, match=said) as refused:
         parse_login(text)

@@ -46,9 +46,7 @@ def test_keys_when_read_then_every_section_has_some() -> None:
         ),
     ],
 )
-def test_key_when_looked_up_then_has_its_spellings(
-    name: str, path: str, env: str, flag: str
-) -> None:
+def test_key_when_looked_up_then_its_spellings(name: str, path: str, env: str, flag: str) -> None:
     """Kafka's keys are spelled as Kafka's, and flags that its tools have are theirs."""
     key = KEYS[name]
     assert (key.path, key.env, key.flag) == (path, env, flag)

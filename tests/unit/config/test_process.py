@@ -81,9 +81,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("wrong", "said"), WRONG.values(), ids=WRONG)
-def test_f97_process_setting_when_it_cannot_be_meant_then_is_refused_by_its_key(
-    wrong: dict[str, Any], said: str
-) -> None:
+def test_f97_process_setting_when_wrong_then_by_its_key(wrong: dict[str, Any], said: str) -> None:
     """Failure scenario F97: the error names the key and the possible values at once."""
     with pytest.raises(ConfigError, match=said):
         ProcessSettings(**wrong)

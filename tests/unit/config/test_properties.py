@@ -39,9 +39,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), FORMS.values(), ids=FORMS)
-def test_properties_when_written_in_any_form_then_are_read_as_java_does(
-    text: str, expected: dict[str, str]
-) -> None:
+def test_properties_when_in_any_form_then_as_java_does(text: str, expected: dict[str, str]) -> None:
     """Separators, comments, continuations and escapes have the meaning that Java gives them."""
     assert {entry.key: entry.value for entry in parse_properties(text)} == expected
 

@@ -24,9 +24,7 @@ SIZE = 100
         (" bytes=5 - 6 ", 5, 7),
     ],
 )
-def test_range_when_it_lies_in_the_file_then_is_that_part(
-    header: str, start: int, end: int
-) -> None:
+def test_range_when_in_the_file_then_is_that_part(header: str, start: int, end: int) -> None:
     """A range beyond the end of the file ends at its end."""
     asked = bytes_asked(header, SIZE)
     assert asked is not None

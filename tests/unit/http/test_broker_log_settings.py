@@ -35,9 +35,7 @@ def test_number_when_it_cannot_work_then_it_is_refused_by_name(name: str, value:
         ({"command_config": "client.properties"}, "command_config"),
     ],
 )
-def test_setting_when_it_cannot_be_meant_then_it_is_refused_by_name(
-    wrong: dict[str, Any], key: str
-) -> None:
+def test_setting_when_malformed_then_refused_by_name(wrong: dict[str, Any], key: str) -> None:
     """The settings refuse a relative folder and a repeated one by key."""
     with pytest.raises(ConfigError, match=rf"broker_log\.{key} must"):
         BrokerLogSettings(**wrong)

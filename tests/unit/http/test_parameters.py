@@ -12,9 +12,7 @@ from rlmm.http.parameters import EPOCH, FRESHNESS, OFFSET, read_offsets, read_pa
     ("text", "offsets"),
     [("0:5", {0: 5}), ("7:0,3:12", {7: 0, 3: 12}), ("1:-1", {1: -1}), (" 0:5 , 1:6", {0: 5, 1: 6})],
 )
-def test_token_when_well_formed_then_it_is_offsets_by_partition(
-    text: str, offsets: dict[int, int]
-) -> None:
+def test_token_when_well_formed_then_it_is_offsets(text: str, offsets: dict[int, int]) -> None:
     """A well-formed read token is a map of offsets by metadata partition."""
     assert read_offsets("at_least", text) == offsets
 

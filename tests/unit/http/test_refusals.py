@@ -33,9 +33,7 @@ def test_status_of_any_error_says_whose_fault_it_is(cls: type[RlmmError]) -> Non
     ],
     ids=lambda value: getattr(value, "code", ""),
 )
-def test_status_when_an_answer_would_be_somewhere_else_or_later_then_it_says_so(
-    error: RlmmError, status: int
-) -> None:
+def test_status_when_an_answer_would_be_elsewhere_then_so(error: RlmmError, status: int) -> None:
     """The four that a client has to tell apart are four."""
     assert status_of(error) == status
 

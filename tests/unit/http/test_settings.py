@@ -16,9 +16,7 @@ from rlmm.http.settings import HttpSettings, LocalRole
         ("none", None),
     ],
 )
-def test_listen_when_it_is_an_address_then_it_is_split(
-    listen: str, address: tuple[str, int] | None
-) -> None:
+def test_listen_when_an_address_then_is_split(listen: str, address: tuple[str, int] | None) -> None:
     """The address is host and port, or none."""
     assert HttpSettings(listen=listen).address == address
 

@@ -73,9 +73,7 @@ def test_start_when_given_more_then_grows_and_when_complete_is_replaced() -> Non
     assert start.known == engine.user == frozenset()
 
 
-def test_broker_when_started_again_then_loses_nothing_by_hello_and_all_by_the_first_assign() -> (
-    None
-):
+def test_broker_when_started_again_then_loses_all_by_the_first_assign() -> None:
     """A hello removes nothing, and the earlier start is answered until the new one assigns."""
     known, engine = made()
     first = known.meet(1, FIRST)
@@ -259,7 +257,7 @@ def test_takeover_then_said_in_the_log_and_louder_while_the_earlier_start_is_the
     assert "two brokers have one id" in caplog.messages[1]
 
 
-def test_takeover_from_a_start_without_a_name_then_nobody_is_said_to_be_refused(
+def test_takeover_from_a_nameless_start_then_no_refusal(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A takeover from a nameless start logs no refusal: its connections are still answered."""
@@ -312,7 +310,7 @@ def test_broker_when_it_is_one_too_many_then_refused_by_name_and_the_others_are_
     known.meet(3, FIRST)
 
 
-def test_starts_of_a_broker_then_only_so_many_are_remembered_and_the_one_that_spoke_is(
+def test_starts_of_a_broker_then_few_are_remembered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Only some starts of a broker are remembered, and the one with the assignment always is."""

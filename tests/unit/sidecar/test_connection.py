@@ -72,7 +72,7 @@ PINGS = b"".join(request_frame(number, "ping", []) for number in range(10))
 PONG = b"\0\0\0\x04\x93\x00\xc0\xc0"
 
 
-async def test_pipeline_when_longer_than_allowed_then_taken_up_by_turns_and_none_is_lost(
+async def test_pipeline_when_longer_than_allowed_in_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each turn answers a bounded number of requests with one write, and reads no more before."""

@@ -17,9 +17,7 @@ def test_record_set_when_it_fits_then_is_taken_as_it_is() -> None:
     assert _whole(RecordSet(0, b"", 15), 1) == (b"", 15)
 
 
-def test_record_set_when_the_log_gives_more_than_was_asked_for_then_is_cut_to_whole_batches() -> (
-    None
-):
+def test_record_set_when_more_than_asked_for_then_is_cut_to_whole_batches() -> None:
     """A longer set is cut to whole batches, so that the pieces of a large batch stay the same."""
     assert _whole(BOTH, len(BOTH.data) - 1) == (FIRST, 12)
     for size in (1, len(FIRST) - 1, len(FIRST)):

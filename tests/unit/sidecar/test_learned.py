@@ -55,9 +55,7 @@ def test_learned_clusters_when_written_then_read_again(tmp_path: Path) -> None:
     ],
     ids=lambda content: f"{content[:24]!a} of {len(content)}",
 )
-def test_file_when_damaged_or_hostile_then_refused_by_its_name(
-    tmp_path: Path, content: bytes
-) -> None:
+def test_file_when_damaged_or_hostile_then_refused_by_name(tmp_path: Path, content: bytes) -> None:
     """The refusal names the damaged file and leaves it in place."""
     path = tmp_path / LEARNED_FILE
     path.write_bytes(content)

@@ -158,9 +158,7 @@ async def test_guest_when_reading_fails_then_is_aborted_and_others_go_on() -> No
 
 
 @pytest.mark.parametrize("is_closed_first", [False, True], ids=["before", "after"])
-async def test_guest_when_it_is_paused_twice_or_late_then_nothing_happens(
-    *, is_closed_first: bool
-) -> None:
+async def test_guest_when_paused_twice_or_late_then_no_change(*, is_closed_first: bool) -> None:
     """A second or late pause of a connection changes nothing."""
     readers = SocketReaders()
     guest = Guest(readers)

@@ -39,9 +39,7 @@ from rlmm.sidecar.settings import SidecarSettings
         ("listen", "::1:80"),
     ],
 )
-def test_f97_settings_when_they_mean_nothing_then_refused_by_their_key(
-    key: str, value: Any
-) -> None:
+def test_f97_settings_when_unusable_then_refused_by_their_key(key: str, value: Any) -> None:
     """Failure scenario F97: the settings refuse each wrong value by key before any I/O."""
     with pytest.raises(ConfigError, match=rf"sidecar\.{key} must be"):
         SidecarSettings(**{key: value})

@@ -118,9 +118,7 @@ def epochs(count: int) -> list[Any]:
     ],
     ids=["look-ups", "offsets", "epochs", "smallest"],
 )
-async def test_request_while_it_waits_then_keeps_no_more_memory_than_it_is_counted_with(
-    method: str, args: list[Any]
-) -> None:
+async def test_request_while_it_waits_keeps_counted_memory(method: str, args: list[Any]) -> None:
     """A waiting request uses at most the counted memory, even for the smallest values."""
     payload = request_frame(1, method, args)[HEAD_BYTES:]
     gc.collect()

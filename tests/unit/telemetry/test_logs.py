@@ -305,7 +305,7 @@ class Failing(Written):
         return super().write(text)
 
 
-def test_statistics_when_lines_are_written_held_back_or_lost_then_count_each(
+def test_statistics_of_written_held_and_lost_lines(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The statistics count written, suppressed and lost lines, and a lost line raises nothing."""

@@ -78,7 +78,7 @@ async def drop(process: Addresses) -> None:
     await until(lambda: not process.service.engines)
 
 
-async def test_session_when_its_engine_is_dropped_then_not_ready_and_answered_by_the_next(
+async def test_session_when_its_engine_is_dropped_then_the_next_answers(
     tmp_path: Path,
 ) -> None:
     """A session is not ready while its engine is replaced, and keeps its assignment."""
@@ -130,7 +130,7 @@ async def test_wait_when_its_engine_is_dropped_then_not_ready(method: str, tmp_p
             await waiting
 
 
-async def test_broker_when_its_cluster_is_followed_elsewhere_then_has_what_it_had(
+async def test_broker_when_its_cluster_moved_then_has_what_it_had(
     tmp_path: Path,
 ) -> None:
     """The assignment of a broker goes over to the new engine, even if only another broker asks."""
@@ -149,7 +149,7 @@ async def test_broker_when_its_cluster_is_followed_elsewhere_then_has_what_it_ha
         assert process.service.engines["blue"].assignment.user == {ORDERS, OTHERS}
 
 
-async def test_engine_when_it_takes_the_place_of_another_then_assigned_with_no_broker_heard(
+async def test_engine_when_it_replaces_another_then_assigned_unheard(
     tmp_path: Path,
 ) -> None:
     """The new engine gets the known assignment without waiting for a request of a broker."""
@@ -164,7 +164,7 @@ async def test_engine_when_it_takes_the_place_of_another_then_assigned_with_no_b
         process.clusters.look_after(asyncio.get_running_loop().time())
 
 
-async def test_engine_when_dropped_then_neither_clients_nor_brokers_hold_it(
+async def test_engine_when_dropped_then_no_client_or_broker_holds_it(
     tmp_path: Path,
 ) -> None:
     """An engine is all that was read; one that is gone must not stay in memory."""
