@@ -100,11 +100,7 @@ async def settled(
 
 
 async def _looked_for(
-    event: Event,
-    look: Look,
-    position: Position,
-    *,
-    is_job: bool,
+    event: Event, look: Look, position: Position, *, is_job: bool
 ) -> WriteAnswer | None:
     """Return the answer of an event that may be stored; `None`: nothing is seen of it."""
     found = await _state(look, {})
@@ -119,10 +115,7 @@ async def _looked_for(
 
 
 async def _looked_behind(
-    event: Event,
-    look: Look,
-    lost: RlmmError,
-    stored_at: tuple[int, int],
+    event: Event, look: Look, lost: RlmmError, stored_at: tuple[int, int]
 ) -> WriteAnswer:
     """Return the answer of an event that is stored; raises *lost* where that stays open."""
     try:

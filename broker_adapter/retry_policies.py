@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Final
 from tenacity import AsyncRetrying, retry_if_exception_type
 
 from rlmm.base.backoff import Pauses
-from rlmm.errors import (
-    LogUnavailable,
-    NotReady,
-    OverBudget,
-    RlmmError,
-    SidecarUnavailable,
-    TooBusy,
-)
+from rlmm.errors import LogUnavailable, NotReady, OverBudget, RlmmError, SidecarUnavailable, TooBusy
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

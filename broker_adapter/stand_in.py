@@ -22,13 +22,7 @@ from rlmm.errors import InvalidArgument, NotAssigned, RlmmError, SidecarUnavaila
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.wire.framing import HEAD_BYTES
-from rlmm.wire.messages import (
-    answer_frame,
-    read_answer,
-    read_request,
-    refusal_frame,
-    request_frame,
-)
+from rlmm.wire.messages import answer_frame, read_answer, read_request, refusal_frame, request_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

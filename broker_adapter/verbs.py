@@ -111,19 +111,13 @@ class Verbs(CallExecution):
     # ------------------------------------------------------------------------------ questions
 
     async def segment_for(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, offset: int, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
         call = calls.segment_for(partition, epoch, offset)
         return await self._read(call, **options)
 
     async def segments_for(
-        self,
-        lookups: Iterable[Lookup],
-        **options: Unpack[ReadOptions],
+        self, lookups: Iterable[Lookup], **options: Unpack[ReadOptions]
     ) -> list[SegmentMetadata | RlmmError | None]:
         """Return each look-up's answer or error in order; large ones take several requests."""
         asked = list(lookups)
@@ -144,56 +138,40 @@ class Verbs(CallExecution):
         return answers
 
     async def segment(
-        self,
-        segment_id: SegmentId,
-        **options: Unpack[ReadOptions],
+        self, segment_id: SegmentId, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
         """Return the segment in any state, unless its deletion is finished."""
         call = calls.segment(segment_id)
         return await self._read(call, **options)
 
     async def highest_offset(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, **options: Unpack[ReadOptions]
     ) -> int | None:
         """Return the largest offset of *epoch* that a finished copy reached; it never falls."""
         call = calls.highest_offset(partition, epoch)
         return await self._read(call, **options)
 
     async def next_segment_with_txn_index(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, offset: int, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
         """Return the first finished one of *epoch* with a transaction index from *offset* on."""
         call = calls.next_segment_with_txn_index(partition, epoch, offset)
         return await self._read(call, **options)
 
     async def remote_log_size(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None = None,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int | None = None, **options: Unpack[ReadOptions]
     ) -> int:
         call = calls.remote_log_size(partition, epoch)
         return await self._read(call, **options)
 
     async def partition_delete(
-        self,
-        partition: TopicIdPartition,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, **options: Unpack[ReadOptions]
     ) -> PartitionDelete | None:
         call = calls.partition_delete(partition)
         return await self._read(call, **options)
 
     async def list_segments(
-        self,
-        partition: TopicIdPartition,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, **options: Unpack[ReadOptions]
     ) -> AsyncIterator[SegmentMetadata]:
         """
         Yield every segment by rising start offset, each page within *timeout_s*.
@@ -204,10 +182,7 @@ class Verbs(CallExecution):
             yield segment
 
     async def list_segments_by_epoch(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, **options: Unpack[ReadOptions]
     ) -> AsyncIterator[SegmentMetadata]:
         """Yield the segments that list *epoch*. As `list_segments`."""
         async for segment in self._listed(partition, epoch, **options):
@@ -282,8 +257,7 @@ class Verbs(CallExecution):
 
     def statistics(self) -> ClientStatistics:
         return self._figures.shown(
-            is_connected=self._exchange.is_connected,
-            is_assignment_told=self._exchange.is_accepted,
+            is_connected=self._exchange.is_connected, is_assignment_told=self._exchange.is_accepted
         )
 
     # ------------------------------------------------------------------------------- the end

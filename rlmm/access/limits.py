@@ -56,10 +56,7 @@ class _Taken:
 
 class ClientLimits:
     def __init__(
-        self,
-        connections_max: int,
-        requests_per_second_max: int | None,
-        now_s: Callable[[], float],
+        self, connections_max: int, requests_per_second_max: int | None, now_s: Callable[[], float]
     ) -> None:
         self._connections_max = connections_max
         self._per_s = requests_per_second_max

@@ -140,9 +140,7 @@ def blocking(
     return wait
 
 
-def called(
-    verb: Callable[Concatenate[S, P], T],
-) -> Callable[Concatenate[BlockingCalls[S], P], T]:
+def called(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[BlockingCalls[S], P], T]:
     """Wrap a *verb* that is not asynchronous: it is called on the loop."""
 
     @wraps(verb)

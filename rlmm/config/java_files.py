@@ -126,7 +126,7 @@ def _listener(given: dict[str, KafkaSetting]) -> dict[str, KafkaSetting]:
             host = "localhost" if match.group(2) in _EVERYWHERE else match.group(2)
             found = given.pop(key)
             client = {
-                "bootstrap.servers": KafkaSetting(f"{host}:{match.group(3)}", key, found.source),
+                "bootstrap.servers": KafkaSetting(f"{host}:{match.group(3)}", key, found.source)
             }
             protocol = _protocol(given, named)
             return {**client, **({"security.protocol": protocol} if protocol else {})}

@@ -69,9 +69,5 @@ PROCESS_KEYS_OF_A_CLUSTER = {
     "partitions",
 }
 """The fields of the section `process` of which that is true, too."""
-KIND_OF_SECTION = {
-    "files": LogKind.FILES,
-    "kafka": LogKind.KAFKA,
-    "kafka_files": LogKind.KAFKA,
-}
+KIND_OF_SECTION = {"files": LogKind.FILES, "kafka": LogKind.KAFKA, "kafka_files": LogKind.KAFKA}
 """Sections that belong to one kind of log; they stay unset with every other one."""

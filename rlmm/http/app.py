@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from rlmm.errors import (
-    InvalidArgument,
-    NotFound,
-    NotPermitted,
-    RlmmError,
-    TooBusy,
-    UnknownMethod,
-)
+from rlmm.errors import InvalidArgument, NotFound, NotPermitted, RlmmError, TooBusy, UnknownMethod
 from rlmm.http import queries as questions
 from rlmm.http.broker_files_routes import BrokerLogAnswers
 from rlmm.http.openapi import document

@@ -99,9 +99,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
     "SegmentLine": any_of("Segment", "Refused", "SegmentsEnd"),
     "Answers": {
         "type": "object",
-        "properties": {
-            "answers": {"type": "array", "items": any_of("SegmentOrNone", "Refused")},
-        },
+        "properties": {"answers": {"type": "array", "items": any_of("SegmentOrNone", "Refused")}},
         "required": ["answers"],
         "additionalProperties": False,
     },

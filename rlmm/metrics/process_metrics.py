@@ -42,9 +42,7 @@ def _access(read: Callable[[AccessStatistics], float | None]) -> Callable[[Scrap
     return lambda scrape: None if scrape.access is None else read(scrape.access)
 
 
-def _access_by(
-    read: Callable[[AccessStatistics], Mapping[str, int]],
-) -> Callable[[Scrape], Keyed]:
+def _access_by(read: Callable[[AccessStatistics], Mapping[str, int]]) -> Callable[[Scrape], Keyed]:
     def figures(scrape: Scrape) -> Keyed:
         found = {} if scrape.access is None else read(scrape.access)
         return {(str(name),): count for name, count in found.items()}

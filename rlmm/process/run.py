@@ -16,17 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.base.threads import OwnedThread, left_behind
 from rlmm.engine.log_opening import OpeningLog
-from rlmm.engine.plan import (
-    EnginePlan,
-    LogOpener,
-)
+from rlmm.engine.plan import EnginePlan, LogOpener
 from rlmm.engine.service import Service
-from rlmm.errors import (
-    PartFailed,
-    RlmmError,
-    StopTimedOut,
-    first_of,
-)
+from rlmm.errors import PartFailed, RlmmError, StopTimedOut, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -110,10 +110,7 @@ class SupervisorNotices:
     """Notifies the supervisor of the process; silent without a supervisor."""
 
     def __init__(
-        self,
-        environ: Mapping[str, str],
-        is_open: Callable[[], bool],
-        heartbeat_s_max: float,
+        self, environ: Mapping[str, str], is_open: Callable[[], bool], heartbeat_s_max: float
     ) -> None:
         """
         *is_open* returns whether requests are taken.

@@ -147,12 +147,7 @@ class BrokerAssignments:
                 self._generation += 1
                 self._forget_idle(broker)
 
-    def _change(
-        self,
-        start: BrokerStart,
-        partitions: Partitions,
-        kept: Partitions,
-    ) -> int:
+    def _change(self, start: BrokerStart, partitions: Partitions, kept: Partitions) -> int:
         broker = start.broker
         if partitions == start.known and kept == broker.kept:
             return self._generation

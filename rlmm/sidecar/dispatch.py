@@ -20,11 +20,7 @@ from rlmm.wire.errors import error_value
 from rlmm.wire.messages import packed, packed_array
 from rlmm.wire.methods import METHODS
 from rlmm.wire.operator_queries import PIECE_BYTES_MAX, read_summary_key
-from rlmm.wire.queries import (
-    page_value,
-    read_lookups,
-    read_page_key,
-)
+from rlmm.wire.queries import page_value, read_lookups, read_page_key
 from rlmm.wire.rows import packed_row
 from rlmm.wire.value_checks import array_up_to, flag, refuse, uint31, uint63, uuid
 from rlmm.wire.values import (

@@ -169,11 +169,7 @@ _ALL: Final = (
     Method(
         "assign",
         "broker",
-        (
-            "leaders: array of partition",
-            "followers: array of partition",
-            "complete: bool",
-        ),
+        ("leaders: array of partition", "followers: array of partition", "complete: bool"),
         None,
         "generation: uint63",
         "What this broker leads and follows; complete: this is all it has, else it is added.",

@@ -147,9 +147,7 @@ async def test_broker_token_when_bound_then_no_other_broker_is_claimed_or_writte
             assert (await client.call("ping")) is None
 
 
-async def test_tokens_when_taken_away_then_open_connections_end(
-    tmp_path: Path,
-) -> None:
+async def test_tokens_when_taken_away_then_open_connections_end(tmp_path: Path) -> None:
     """Clients with a removed token are disconnected within a second and refused afterwards."""
     path = write_tokens(tmp_path / "tokens")
     keeper = Authenticator(AccessSettings(tokens_file=path, refresh_ms=100), TlsSettings())

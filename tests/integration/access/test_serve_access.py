@@ -39,9 +39,7 @@ async def said_to(address: tuple[str, int], tls: ssl.SSLContext, token: str) -> 
             return error.code
 
 
-async def test_serve_when_files_are_replaced_then_new_ones_count_unshown(
-    tmp_path: Path,
-) -> None:
+async def test_serve_when_files_are_replaced_then_new_ones_count_unshown(tmp_path: Path) -> None:
     """New tokens and certificates count without a restart, and no debug line has a token."""
     pki = Pki(tmp_path)
     tokens = write_tokens(tmp_path / "tokens")
@@ -79,9 +77,7 @@ async def test_serve_when_files_are_replaced_then_new_ones_count_unshown(
     assert [token for token in (READER, BROKER, BOUND, ADMIN, NEW, WRONG) if token in told] == []
 
 
-async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key(
-    tmp_path: Path,
-) -> None:
+async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key(tmp_path: Path) -> None:
     """The process ends with exit code 2 before it listens, and its error hides the token."""
     tokens = write_tokens(tmp_path / "tokens", f"reader {NEW}\n")
     given = ("--log-kind", "memory", "--access-tokens-file", str(tokens))

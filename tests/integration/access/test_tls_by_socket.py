@@ -196,9 +196,7 @@ async def test_server_certificate_when_replaced_then_the_next_handshake_has_it(p
         assert await role_of(served, pki.client(authority=other), token=READER) == "reader"
 
 
-async def test_client_authority_when_replaced_then_the_next_handshake_asks_it(
-    pki: Pki,
-) -> None:
+async def test_client_authority_when_replaced_then_the_next_handshake_asks_it(pki: Pki) -> None:
     """A certificate of the former authority is refused, and one of the new one accepted."""
     other = trustme.CA()
     theirs = pki.client("reader.example", signed_by=other)

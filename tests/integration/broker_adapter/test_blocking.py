@@ -130,9 +130,7 @@ def test_client_when_it_cannot_be_made_then_raises_and_leaves_no_thread() -> Non
     assert set(threading.enumerate()) <= before
 
 
-async def test_client_over_tls_then_trusts_only_its_own_authority(
-    tmp_path: Path,
-) -> None:
+async def test_client_over_tls_then_trusts_only_its_own_authority(tmp_path: Path) -> None:
     """A client with the right authority is answered, and one with another authority never is."""
     ours, theirs = trustme.CA(), trustme.CA()
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

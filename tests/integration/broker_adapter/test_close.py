@@ -43,9 +43,7 @@ async def test_close_then_no_task_is_left(service: FakeService) -> None:
         assert asyncio.all_tasks() - serving <= before
 
 
-async def test_close_when_a_name_is_unknown_then_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_close_when_a_name_is_unknown_then_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hanging resolver delays neither a call nor the close."""
     answers = threading.Event()
 

@@ -63,9 +63,7 @@ async def test_hello_then_says_who_this_is(service: FakeService) -> None:
     }
 
 
-async def test_connection_when_lost_then_the_assignment_comes_first(
-    service: FakeService,
-) -> None:
+async def test_connection_when_lost_then_the_assignment_comes_first(service: FakeService) -> None:
     """The new connection sends the whole assignment before the first question."""
     async with client_of(service) as client:
         client.on_partition_leadership_changes([tp("t", 1), tp("t", 2)], [tp("t", 3)])
@@ -87,9 +85,7 @@ async def test_connection_when_lost_then_the_assignment_comes_first(
     assert service.connections[-1].methods == ["assign", "wait_ready"]
 
 
-async def test_changes_when_connected_then_delivered_at_once_in_order(
-    service: FakeService,
-) -> None:
+async def test_changes_when_connected_then_delivered_at_once_in_order(service: FakeService) -> None:
     """A question behind an assignment change is answered with that change in effect."""
     async with client_of(service) as client:
         await client.ping()
@@ -104,9 +100,7 @@ async def test_changes_when_connected_then_delivered_at_once_in_order(
     assert asked[1][1][2] is False
 
 
-async def test_broker_when_it_has_said_nothing_then_nothing_is_sent(
-    service: FakeService,
-) -> None:
+async def test_broker_when_it_has_said_nothing_then_nothing_is_sent(service: FakeService) -> None:
     """The client sends no assignment, not even an empty one, before the broker gives it one."""
     async with client_of(service) as client:
         await client.ping()
@@ -116,9 +110,7 @@ async def test_broker_when_it_has_said_nothing_then_nothing_is_sent(
             await client.wait_ready(TP)
 
 
-async def test_change_when_refused_then_sent_until_it_is_accepted(
-    service: FakeService,
-) -> None:
+async def test_change_when_refused_then_sent_until_it_is_accepted(service: FakeService) -> None:
     """The client sends a refused assignment again as a whole, with growing pauses."""
     busy = [TooBusy("not now"), NotReady("connecting", retry_after_ms=1), TooBusy("not now")]
     async with client_of(service) as client:
@@ -132,9 +124,7 @@ async def test_change_when_refused_then_sent_until_it_is_accepted(
         assert client.statistics().repeats["assignments"] >= 1
 
 
-async def test_f22_partition_when_not_known_yet_then_not_ready(
-    service: FakeService,
-) -> None:
+async def test_f22_partition_when_not_known_yet_then_not_ready(service: FakeService) -> None:
     """F22: a partition that the service does not know yet is not ready, not unassigned."""
     async with client_of(service) as client:
         client.on_partition_leadership_changes([OTHER], [])
@@ -150,9 +140,7 @@ async def test_f22_partition_when_not_known_yet_then_not_ready(
         await client.wait_ready(TP)
 
 
-async def test_question_when_the_connection_is_lost_then_asked_again(
-    service: FakeService,
-) -> None:
+async def test_question_when_the_connection_is_lost_then_asked_again(service: FakeService) -> None:
     """A call during a restart of the service is answered by the new one."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
@@ -163,9 +151,7 @@ async def test_question_when_the_connection_is_lost_then_asked_again(
         assert client.statistics().calls["segment"] == {"ok": 1}
 
 
-async def test_f54_event_when_lost_unstored_then_stored_again_once(
-    service: FakeService,
-) -> None:
+async def test_f54_event_when_lost_unstored_then_stored_again_once(service: FakeService) -> None:
     """F54: the client looks for an event that was not stored and sends it again."""
     async with client_of(service, None) as client:
         service.hang_up_before["add_segment"] = 1
@@ -193,9 +179,7 @@ async def test_f54_event_when_its_answer_is_lost_then_found_and_not_stored_again
         assert await client.segment_for(TP, 0, 5, at_least=at_least) is not None
 
 
-async def test_f54_event_when_none_answers_then_uncertain_in_time(
-    service: FakeService,
-) -> None:
+async def test_f54_event_when_none_answers_then_uncertain_in_time(service: FakeService) -> None:
     """Failure scenario F54: the outcome is uncertain when the client cannot look for the event."""
     async with client_of(service, None) as client:
         await client.ping()
@@ -218,9 +202,7 @@ async def test_event_when_it_cannot_be_sent_then_surely_not_stored(service: Fake
         assert (await client.add_segment(started("a"))).verdict == "applied"
 
 
-async def test_event_when_surely_not_stored_then_stored_again(
-    service: FakeService,
-) -> None:
+async def test_event_when_surely_not_stored_then_stored_again(service: FakeService) -> None:
     """The client waits and repeats a call after an error which says that no event was stored."""
     async with client_of(service, None) as client:
         service.refusals["add_segment"] = type(service.greetings)(
@@ -230,9 +212,7 @@ async def test_event_when_surely_not_stored_then_stored_again(
         assert client.statistics().repeats == {"writes": 2}
 
 
-async def test_answer_when_it_comes_too_late_then_thrown_away(
-    service: FakeService,
-) -> None:
+async def test_answer_when_it_comes_too_late_then_thrown_away(service: FakeService) -> None:
     """Each call ends by its deadline, and its late answer goes to no other call."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
@@ -249,9 +229,7 @@ async def test_answer_when_it_comes_too_late_then_thrown_away(
         assert client.statistics().connections == 1
 
 
-async def test_answers_when_in_any_order_then_each_to_its_question(
-    service: FakeService,
-) -> None:
+async def test_answers_when_in_any_order_then_each_to_its_question(service: FakeService) -> None:
     """Answers on one connection go to their questions by id, in any order."""
     async with client_of(service, None) as client:
         for number in range(50):
@@ -267,9 +245,7 @@ async def test_answers_when_in_any_order_then_each_to_its_question(
         assert len(service.connections) == 1
 
 
-async def test_hello_when_refused_for_good_then_calls_end_at_once(
-    service: FakeService,
-) -> None:
+async def test_hello_when_refused_for_good_then_calls_end_at_once(service: FakeService) -> None:
     """A call gets the permanent refusal at once, and the client keeps trying."""
     service.greetings.extend(WrongCluster("another one is served") for _ in range(20))
     async with client_of(service, None) as client:
@@ -292,9 +268,7 @@ async def test_hello_when_refused_for_now_then_waited_for(service: FakeService) 
         assert client.statistics().failed_connections == 3
 
 
-async def test_service_when_not_there_yet_then_found_when_it_comes(
-    service: FakeService,
-) -> None:
+async def test_service_when_not_there_yet_then_found_when_it_comes(service: FakeService) -> None:
     """A client connects by itself when its service starts later."""
     await service.end()
     async with client_of(service) as client:
@@ -306,9 +280,7 @@ async def test_service_when_not_there_yet_then_found_when_it_comes(
         await client.wait_ready(TP)
 
 
-async def test_service_when_it_falls_silent_then_connected_to_anew(
-    service: FakeService,
-) -> None:
+async def test_service_when_it_falls_silent_then_connected_to_anew(service: FakeService) -> None:
     """The client pings a silent peer, drops it, and connects again."""
     settings = replace(SETTINGS, idle_s=0.05)
     async with client_of(service, None, settings=settings) as client:
@@ -328,9 +300,7 @@ async def test_idle_limit_of_the_service_then_ping_comes_before_it(service: Fake
     assert service.connections[0].methods[0] == "ping"
 
 
-async def test_bytes_that_are_no_answer_then_connection_given_up(
-    service: FakeService,
-) -> None:
+async def test_bytes_that_are_no_answer_then_connection_given_up(service: FakeService) -> None:
     """The client drops a connection whose bytes are no answer and takes nothing from it."""
     async with client_of(service, None) as client:
         service.silent = {"ping"}
@@ -346,9 +316,7 @@ async def test_bytes_that_are_no_answer_then_connection_given_up(
         assert len(service.connections) == 2
 
 
-async def test_request_when_no_frame_can_hold_it_then_it_is_refused(
-    service: FakeService,
-) -> None:
+async def test_request_when_no_frame_can_hold_it_then_it_is_refused(service: FakeService) -> None:
     """The client refuses a request that is larger than a frame and sends nothing."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))

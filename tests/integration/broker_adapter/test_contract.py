@@ -40,9 +40,7 @@ async def listed(segments: Any) -> list[Any]:
     return [segment async for segment in segments]
 
 
-async def test_write_right_after_becoming_leader_then_waits_for_it(
-    cluster: Cluster,
-) -> None:
+async def test_write_right_after_becoming_leader_then_waits_for_it(cluster: Cluster) -> None:
     """A write right after the leadership change waits until the partition is ready."""
     client = await led(cluster, ClientSettings(ready_timeout_s=30.0))
     written = await client.add_segment(started("a"))
@@ -52,9 +50,7 @@ async def test_write_right_after_becoming_leader_then_waits_for_it(
     assert await client.is_ready(TP) is True
 
 
-async def test_segment_when_finished_then_found_with_every_field(
-    cluster: Cluster,
-) -> None:
+async def test_segment_when_finished_then_found_with_every_field(cluster: Cluster) -> None:
     """The segment read equals the written one in every field."""
     client = await led(cluster)
     begun = started(
@@ -93,9 +89,7 @@ async def test_f52_event_when_repeated_in_every_field_then_a_duplicate(cluster: 
     assert len(await listed(client.list_segments(TP))) == 1
 
 
-async def test_f51_event_when_refused_by_state_machine_then_not_stored(
-    cluster: Cluster,
-) -> None:
+async def test_f51_event_when_refused_by_state_machine_then_not_stored(cluster: Cluster) -> None:
     """Failure scenario F51: the writer gets the reason, and nothing is stored."""
     client = await led(cluster)
     await client.wait_ready(TP)
@@ -108,9 +102,7 @@ async def test_f51_event_when_refused_by_state_machine_then_not_stored(
     assert await client.read_token() == before
 
 
-async def test_f53_event_when_no_broker_could_digest_it_then_not_sent(
-    cluster: Cluster,
-) -> None:
+async def test_f53_event_when_no_broker_could_digest_it_then_not_sent(cluster: Cluster) -> None:
     """Failure scenario F53: a wrong first state is refused at once, even without a service."""
     client = await cluster.client(1, QUICK)
     with pytest.raises(NotPublishable):
@@ -121,9 +113,7 @@ async def test_f53_event_when_no_broker_could_digest_it_then_not_sent(
     assert "add_segment" not in statistics.calls
 
 
-async def test_f22_f23_f93_broker_before_its_assignment_then_not_ready(
-    cluster: Cluster,
-) -> None:
+async def test_f22_f23_f93_broker_before_its_assignment_then_not_ready(cluster: Cluster) -> None:
     """F22, F23, F93: before its assignment a broker gets not ready for any partition."""
     client = await cluster.client(1, ClientSettings(is_repeating=False))
     with pytest.raises(NotReady) as caught:
@@ -135,9 +125,7 @@ async def test_f22_f23_f93_broker_before_its_assignment_then_not_ready(
         await client.add_segment(started("a"), timeout_s=2.0)
 
 
-async def test_f21_partition_when_it_is_another_brokers_then_not_assigned(
-    cluster: Cluster,
-) -> None:
+async def test_f21_partition_when_it_is_another_brokers_then_not_assigned(cluster: Cluster) -> None:
     """Failure scenario F21: every question gets not assigned, and none an empty answer."""
     client = await led(cluster)
     other = segment_id("a", OTHER)
@@ -163,9 +151,7 @@ async def test_f21_partition_when_it_is_another_brokers_then_not_assigned(
     assert await client.is_ready(OTHER) is False
 
 
-async def test_write_when_to_be_stored_unassigned_then_others_see_it(
-    cluster: Cluster,
-) -> None:
+async def test_write_when_to_be_stored_unassigned_then_others_see_it(cluster: Cluster) -> None:
     """The writer for another broker gets `stored-not-assigned`, and that broker reads the event."""
     one, two = await led(cluster), await cluster.client(2)
     await done(two.on_partition_leadership_changes([], [OTHER]))
@@ -176,9 +162,7 @@ async def test_write_when_to_be_stored_unassigned_then_others_see_it(
     assert len(await listed(two.list_segments(OTHER, at_least=at_least))) == 1
 
 
-async def test_partition_when_stopped_then_not_assigned_from_then_on(
-    cluster: Cluster,
-) -> None:
+async def test_partition_when_stopped_then_not_assigned_from_then_on(cluster: Cluster) -> None:
     """A stopped partition is not assigned from the next question on, until it is given again."""
     client = await led(cluster)
     await copied(client, "a", 0, 99)
@@ -192,9 +176,7 @@ async def test_partition_when_stopped_then_not_assigned_from_then_on(
     assert (await client.segment_for(TP, 0, 50)).id == segment_id("a")
 
 
-async def test_f83_partition_when_nothing_was_ever_stored_then_unknown(
-    cluster: Cluster,
-) -> None:
+async def test_f83_partition_when_nothing_was_ever_stored_then_unknown(cluster: Cluster) -> None:
     """Failure scenario F83: a partition without any event is unknown, which differs from empty."""
     client = await led(cluster)
     await client.wait_ready(TP)
@@ -207,9 +189,7 @@ async def test_f83_partition_when_nothing_was_ever_stored_then_unknown(
     assert await client.segment(segment_id("a")) is None
 
 
-async def test_listing_when_it_takes_many_pages_then_in_order(
-    cluster: Cluster,
-) -> None:
+async def test_listing_when_it_takes_many_pages_then_in_order(cluster: Cluster) -> None:
     """A listing of pages of any size is complete and rises by start offset."""
     client = await led(cluster, ClientSettings(page_size=2))
     for number in reversed(range(7)):
@@ -229,9 +209,7 @@ async def test_listing_when_it_takes_many_pages_then_in_order(
     assert ([*page, *rest], end) == (segments, None)
 
 
-async def test_look_ups_by_the_dozen_then_answered_in_order_or_refused(
-    cluster: Cluster,
-) -> None:
+async def test_look_ups_by_the_dozen_then_answered_in_order_or_refused(cluster: Cluster) -> None:
     """A refused look-up does not affect the others of its batch."""
     client = await led(cluster)
     await copied(client, "a", 0, 99)
@@ -244,9 +222,7 @@ async def test_look_ups_by_the_dozen_then_answered_in_order_or_refused(
     assert await client.segments_for([]) == []
 
 
-async def test_look_ups_when_many_requests_are_needed_then_answered(
-    cluster: Cluster,
-) -> None:
+async def test_look_ups_when_many_requests_are_needed_then_answered(cluster: Cluster) -> None:
     """The client splits a batch that is larger than the service's maximum."""
     client = await led(cluster)
     await copied(client, "a", 0, 2_499)
@@ -281,9 +257,7 @@ async def test_partition_when_deleted_step_by_step_then_gone_at_the_end(cluster:
     assert await client.partition_delete(TP) == partition_delete(FINISHED)
 
 
-async def test_read_token_then_another_broker_with_it_sees_the_write(
-    cluster: Cluster,
-) -> None:
+async def test_read_token_then_another_broker_with_it_sees_the_write(cluster: Cluster) -> None:
     """A read token makes another broker wait for the write; out of reach it is not ready."""
     one, two = await led(cluster), await cluster.client(2)
     await done(two.on_partition_leadership_changes([], [TP]))
@@ -297,9 +271,7 @@ async def test_read_token_then_another_broker_with_it_sees_the_write(
         await two.segment(segment_id("a"), at_least=never, timeout_s=7.0)  # told at 90 %
 
 
-async def test_client_of_no_broker_then_sees_all_and_reports_none(
-    cluster: Cluster,
-) -> None:
+async def test_client_of_no_broker_then_sees_all_and_reports_none(cluster: Cluster) -> None:
     """A client without a broker id reads everything and cannot set an assignment."""
     broker = await led(cluster)
     await copied(broker, "a", 0, 99)

@@ -41,9 +41,7 @@ async def test_question_when_malformed_then_invalid_argument(cluster: Cluster, a
         await ask(client)
 
 
-async def test_questions_when_many_are_asked_then_all_are_answered(
-    cluster: Cluster,
-) -> None:
+async def test_questions_when_many_are_asked_then_all_are_answered(cluster: Cluster) -> None:
     """Many calls of tasks or threads are under way, and each gets its own answer."""
     client = await led(cluster)
     for number in range(20):
@@ -52,9 +50,7 @@ async def test_questions_when_many_are_asked_then_all_are_answered(
     assert [one.start_offset for one in found] == [offset // 10 * 10 for offset in range(200)]
 
 
-async def test_client_when_closed_then_refuses_and_can_be_closed_again(
-    cluster: Cluster,
-) -> None:
+async def test_client_when_closed_then_refuses_and_can_be_closed_again(cluster: Cluster) -> None:
     """A closed client refuses every later call at once, and a second close is harmless."""
     client = await led(cluster)
     await client.wait_ready(TP)
@@ -65,9 +61,7 @@ async def test_client_when_closed_then_refuses_and_can_be_closed_again(
             await question
 
 
-async def test_call_when_the_client_is_closed_then_ends_with_stopped(
-    cluster: Cluster,
-) -> None:
+async def test_call_when_the_client_is_closed_then_ends_with_stopped(cluster: Cluster) -> None:
     """The end of a client ends its waiting calls."""
     client = await cluster.client(1, ClientSettings(timeout_s=60.0))
     waiting = asyncio.ensure_future(client.segment_for(TP, 0, 0))

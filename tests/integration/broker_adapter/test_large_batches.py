@@ -17,9 +17,7 @@ LONG = tp("t" * 200)
 """Some three hundred look-ups of it fill a frame of the service."""
 
 
-async def test_look_ups_when_a_frame_has_no_room_then_asked_in_pieces(
-    service: FakeService,
-) -> None:
+async def test_look_ups_when_a_frame_has_no_room_then_asked_in_pieces(service: FakeService) -> None:
     """The client splits questions that are too large, or whose answers are, in order."""
     async with RemoteLogMetadataClient(service.address) as client:
         await client.add_segment(started(segment_id("a", LONG), 0, 999))

@@ -61,9 +61,7 @@ async def test_count_when_nobody_can_be_dialled_then_an_error_of_ours_says_so(
             await client._link.partition_count(loop.time() + SOON)
 
 
-async def test_count_when_not_known_yet_then_asked_until_it_is(
-    service: FakeService,
-) -> None:
+async def test_count_when_not_known_yet_then_asked_until_it_is(service: FakeService) -> None:
     """The client asks until it knows the partition count, and the event's outcome is certain."""
     service.partition_counts.extend([None] * 4)
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
@@ -101,13 +99,9 @@ async def test_count_when_the_client_is_closed_meanwhile_then_stopped_at_once() 
 
 
 @pytest.mark.parametrize(
-    "address",
-    [TcpAddress("127.0.0.1", 70_000), TcpAddress("a..b", 1)],
-    ids=["port", "host"],
+    "address", [TcpAddress("127.0.0.1", 70_000), TcpAddress("a..b", 1)], ids=["port", "host"]
 )
-async def test_address_that_there_cannot_be_then_refused_to_who_asks(
-    address: TcpAddress,
-) -> None:
+async def test_address_that_there_cannot_be_then_refused_to_who_asks(address: TcpAddress) -> None:
     """An impossible address is a wrong argument and not an outage."""
     async with RemoteLogMetadataClient(address, settings=SETTINGS) as client:
         async with asyncio.timeout(10):
@@ -115,9 +109,7 @@ async def test_address_that_there_cannot_be_then_refused_to_who_asks(
                 await client.ping()
 
 
-async def test_f54_end_of_deletion_when_answer_lost_then_uncertain(
-    service: FakeService,
-) -> None:
+async def test_f54_end_of_deletion_when_answer_lost_then_uncertain(service: FakeService) -> None:
     """F54: a missing segment does not prove that its deletion ended, so it is uncertain."""
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         service.hang_up_before["update_segment"] = 1
@@ -147,9 +139,7 @@ async def test_f61_at_least_when_malformed_then_unsent(service: FakeService, at_
         assert service.connections[0].methods == ["ping"]
 
 
-async def test_assignment_when_one_message_has_no_room_then_never_cut(
-    service: FakeService,
-) -> None:
+async def test_assignment_when_one_message_has_no_room_then_never_cut(service: FakeService) -> None:
     """An assignment in several messages removes no partition meanwhile; stopped ones are named."""
     service.limits = replace(service.limits, assign_max=100)
     every = [tp("t", number) for number in range(250)]
@@ -179,9 +169,7 @@ async def test_assignment_when_one_message_has_no_room_then_never_cut(
         assert (method, len(leaders) + len(followers), complete) == ("assign", 95, True)
 
 
-async def test_assignment_when_names_are_long_then_each_message_fits(
-    service: FakeService,
-) -> None:
+async def test_assignment_when_names_are_long_then_each_message_fits(service: FakeService) -> None:
     """The client splits an assignment with long names so that each message fits a frame."""
     every = [tp("n" * 249, number) for number in range(900)]
     async with RemoteLogMetadataClient(service.address, broker_id=1, settings=SETTINGS) as client:

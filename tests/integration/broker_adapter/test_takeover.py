@@ -35,9 +35,7 @@ def client_of(service: FakeService, **options: Any) -> RemoteLogMetadataClient:
     )
 
 
-async def test_clients_of_two_starts_then_earlier_ends(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_clients_of_two_starts_then_earlier_ends(caplog: pytest.LogCaptureFixture) -> None:
     """The later start that assigns has the broker, and the earlier one is refused with reason."""
     world = World()
     async with (
@@ -95,9 +93,7 @@ async def test_clients_of_one_start_when_they_share_their_instance_then_all_are_
             assert served.sidecar.statistics().takeovers == 0
 
 
-async def test_client_when_taken_over_then_earlier_calls_answered(
-    service: FakeService,
-) -> None:
+async def test_client_when_taken_over_then_earlier_calls_answered(service: FakeService) -> None:
     """A superseded client gets the outcome of its event under way and sends no further request."""
     async with client_of(service) as client:
         client.on_partition_leadership_changes([TP], [])
@@ -123,9 +119,7 @@ async def test_client_when_taken_over_then_earlier_calls_answered(
         await client.ping()
 
 
-async def test_client_when_next_service_knows_no_other_then_goes_on(
-    service: FakeService,
-) -> None:
+async def test_client_when_next_service_knows_no_other_then_goes_on(service: FakeService) -> None:
     """A client gives up after several refusals in a row, because a new service may be right."""
     async with client_of(service, superseded_max=2) as client:
         for _ in range(5):
@@ -140,9 +134,7 @@ async def test_client_when_next_service_knows_no_other_then_goes_on(
         assert not client.statistics().has_given_up
 
 
-async def test_client_when_it_asks_nothing_then_told_by_its_own_ping(
-    service: FakeService,
-) -> None:
+async def test_client_when_it_asks_nothing_then_told_by_its_own_ping(service: FakeService) -> None:
     """A client without calls learns by its own ping that another start has taken over."""
     service.greetings.clear()
     async with client_of(service, idle_s=0.05) as client:

@@ -36,9 +36,7 @@ async def test_question_when_the_last_attempt_is_not_answered_then_told_what_was
             await client.segment(segment_id("a"), timeout_s=SOON)
 
 
-async def test_question_when_the_log_was_away_then_error_names_it(
-    service: FakeService,
-) -> None:
+async def test_question_when_the_log_was_away_then_error_names_it(service: FakeService) -> None:
     """The error names the last refusal, a log that was away, and not only the silence."""
     async with client_of(service) as client:
         await client.ping()

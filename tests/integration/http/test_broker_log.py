@@ -60,9 +60,7 @@ def large(tmp_path: Path) -> Path:
     return root
 
 
-async def test_partitions_when_listed_then_are_those_of_users_with_folders(
-    root: Path,
-) -> None:
+async def test_partitions_when_listed_then_are_those_of_users_with_folders(root: Path) -> None:
     """The list has topic ids, brokers and clusters from the folders, and names unusable folders."""
     for name in ("orders-3-future", "orders-4.abc-delete", "__cluster_metadata-0", "no partition"):
         (root / name).mkdir()

@@ -58,9 +58,7 @@ async def probed(client: HttpClient) -> list[int]:
     [b"", b"GET /livez HTT", b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"],
     ids=["silent", "slow", "idle"],
 )
-async def test_probes_when_silent_connections_fill_it_then_answered_f94(
-    said: bytes,
-) -> None:
+async def test_probes_when_silent_connections_fill_it_then_answered_f94(said: bytes) -> None:
     """A request gets in among ten times as many idle connections; the longest idle one goes."""
     async with showing(process=process_of(), connections_max=8) as client:
         figures = client.server.figures
@@ -77,9 +75,7 @@ async def test_probes_when_silent_connections_fill_it_then_answered_f94(
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /livez HTT"], ids=["silent", "slow"])
-async def test_connection_when_no_request_comes_then_is_cut_off_soon(
-    said: bytes,
-) -> None:
+async def test_connection_when_no_request_comes_then_is_cut_off_soon(said: bytes) -> None:
     """A connection without a first request is closed before the idle limit."""
     async with (
         showing(process=process_of(), head_timeout_ms=50) as client,
@@ -105,9 +101,7 @@ async def test_connection_when_it_has_asked_then_may_rest_longer_than_a_request_
         assert client.server.figures.cut_off == {}
 
 
-async def test_probes_when_questions_fill_the_server_then_are_answered(
-    tmp_path: Path,
-) -> None:
+async def test_probes_when_questions_fill_the_server_then_are_answered(tmp_path: Path) -> None:
     """Some connections are kept for requests that do not wait; further ones get too busy."""
     world = World(1)
     async with (
@@ -143,9 +137,7 @@ async def test_probes_when_answers_are_not_taken_then_the_slow_are_cut_off() -> 
         assert client.server.figures.cut_off["slow"] >= 1
 
 
-async def test_tls_when_handshakes_are_left_then_probes_are_answered(
-    tmp_path: Path,
-) -> None:
+async def test_tls_when_handshakes_are_left_then_probes_are_answered(tmp_path: Path) -> None:
     """An unfinished handshake takes no place, and each handshake is counted by its outcome."""
     pki = await asyncio.to_thread(Pki, tmp_path)
     settings = pki.settings(ClientCertificates.NONE)
@@ -210,9 +202,7 @@ async def test_probes_when_many_take_long_listings_then_wait_for_a_page_and_not_
     assert len(set(made)) == len(made)
 
 
-async def test_probes_when_one_sends_many_then_in_turns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_probes_when_one_sends_many_then_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """One connection gets one turn in each pass of the event loop."""
     passes, made = Passes(), []
 
@@ -234,9 +224,7 @@ async def test_probes_when_one_sends_many_then_in_turns(
     assert len(set(made)) == len(made)
 
 
-async def test_scrapes_when_many_ask_then_one_after_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_scrapes_when_many_ask_then_one_after_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scrapes run one after another, because each takes a thread and time of the event loop."""
     under_way, most = 0, 0
 

@@ -9,9 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prometheus_client.openmetrics.parser import (
-    text_string_to_metric_families as parse_openmetrics,
-)
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from rlmm.access.authentication import Authenticator
@@ -123,7 +121,7 @@ async def test_metrics_when_everything_has_figures_then_the_scrape_is_the_docume
 
 
 SOMETIMES = {
-    "rlmm_snapshot_last_failure_timestamp_seconds",  # after a failure
+    "rlmm_snapshot_last_failure_timestamp_seconds"  # after a failure
 }
 
 

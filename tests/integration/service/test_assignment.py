@@ -43,9 +43,7 @@ RECORDS = [b"%03d" % number + b"x" * 497 for number in range(60)]
 SEGMENTS = 2
 
 
-async def test_d17_serve_when_a_broker_is_to_report_then_warns(
-    tmp_path: Path,
-) -> None:
+async def test_d17_serve_when_a_broker_is_to_report_then_warns(tmp_path: Path) -> None:
     """The start warns that no broker has reported yet, and the service runs and stops in order."""
     async with serving(tmp_path, "--assignment", "broker", "--log-kind", "memory") as served:
         line = await served.until("nothing is answered before a broker has reported")
@@ -123,10 +121,7 @@ class Spread:
         }
 
     def settings(self) -> dict[str, str]:
-        return {
-            "assignment": f"cluster:{WATCHED}",
-            "assignment_refresh_ms": "1000",
-        }
+        return {"assignment": f"cluster:{WATCHED}", "assignment_refresh_ms": "1000"}
 
 
 async def read_by_a_process(spread: Spread, folder: Path) -> set[int]:

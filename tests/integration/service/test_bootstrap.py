@@ -83,9 +83,7 @@ async def test_f95_serve_when_no_broker_listens_then_retries(tmp_path: Path, nob
     assert served.messages[-1] == "stopped"
 
 
-async def test_f95_serve_when_stopped_while_connecting_then_ends_at_once(
-    tmp_path: Path,
-) -> None:
+async def test_f95_serve_when_stopped_while_connecting_then_ends_at_once(tmp_path: Path) -> None:
     """Failure scenario F95: a broker that takes connections and says nothing delays no stop."""
     loop = asyncio.get_running_loop()
     async with (
@@ -101,9 +99,7 @@ async def test_f95_serve_when_stopped_while_connecting_then_ends_at_once(
     assert not pauses(served.messages)
 
 
-async def test_f95_service_when_no_broker_listens_then_counted(
-    nobody: str,
-) -> None:
+async def test_f95_service_when_no_broker_listens_then_counted(nobody: str) -> None:
     """Failure scenarios F93, F95: not connected, attempts counted, every call refused by reason."""
     service: asyncio.Future[Service] = asyncio.get_running_loop().create_future()
     settings = EngineSettings(

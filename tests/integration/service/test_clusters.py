@@ -48,13 +48,7 @@ def plan(name: str, topic: MemoryTopic) -> EnginePlan:
         return LogOpener(MemoryLog(topic))
 
     return EnginePlan(
-        name,
-        opened,
-        Assignment.everything(),
-        SETTINGS,
-        None,
-        is_observer=False,
-        is_named=True,
+        name, opened, Assignment.everything(), SETTINGS, None, is_observer=False, is_named=True
     )
 
 
@@ -161,9 +155,7 @@ async def test_service_when_an_engine_is_added_while_it_runs_then_answers_for_it
 
 
 @pytest.mark.parametrize("error", [LogDamaged("torn"), ConfigError("two counts"), KeyError("x")])
-async def test_service_when_a_late_engine_fails_then_its_caller_is_told(
-    error: Exception,
-) -> None:
+async def test_service_when_a_late_engine_fails_then_its_caller_is_told(error: Exception) -> None:
     """Only the caller gets the error, the other engines go on, and the name is free again."""
 
     async def refused() -> LogOpener:

@@ -83,9 +83,7 @@ async def test_serve_when_only_its_volume_is_writable_then_ok(tmp_path: Path, vo
     assert len(list((volume / "rlmm-data/snapshots").rglob("*.snapshot"))) == PLACES
 
 
-async def test_broker_when_it_connects_as_deployed_then_needs_tls(
-    tmp_path: Path,
-) -> None:
+async def test_broker_when_it_connects_as_deployed_then_needs_tls(tmp_path: Path) -> None:
     """Broker 7 connects with TLS and its token under the deployed configuration."""
     text: str = manifest("brokers/configmap.yaml", "ConfigMap")["data"]["rlmm.toml"]
     pki = Pki(tmp_path)

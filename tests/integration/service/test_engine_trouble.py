@@ -114,9 +114,7 @@ async def test_service_when_an_engine_cannot_be_opened_nor_closed_then_who_asked
     assert "while late was closed: ZeroDivisionError('at the end')" in caplog.text
 
 
-async def test_service_when_snapshots_hang_then_others_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_service_when_snapshots_hang_then_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each engine writes its own snapshots, and the service names the one that hangs."""
     flushed: list[str] = []
     gate = asyncio.Event()

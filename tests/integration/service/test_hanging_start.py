@@ -190,9 +190,7 @@ async def test_f101_service_when_asked_to_stop_while_a_log_hangs_then_ends_in_ti
         release(pipe, content)
 
 
-async def test_service_when_a_slow_log_fails_then_its_own_error_ends_it(
-    impatient: None,
-) -> None:
+async def test_service_when_a_slow_log_fails_then_its_own_error_ends_it(impatient: None) -> None:
     """The failure of a configured log ends the service, however late it comes."""
     failing = asyncio.Event()
     error = ConfigError("two counts")
@@ -226,9 +224,7 @@ async def until_ready(url: str) -> None:
             pass
 
 
-async def test_f101_serve_when_the_data_folder_hangs_then_it_is_named(
-    tmp_path: Path,
-) -> None:
+async def test_f101_serve_when_the_data_folder_hangs_then_it_is_named(tmp_path: Path) -> None:
     """HTTP answers while the disk hangs, a signal ends the service, or the disk's return."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -258,9 +254,7 @@ async def test_f101_serve_when_the_data_folder_hangs_then_it_is_named(
         assert len(ends) == (0 if is_released else 1)
 
 
-async def test_f101_serve_when_a_bootstrap_hangs_then_it_is_named(
-    tmp_path: Path,
-) -> None:
+async def test_f101_serve_when_a_bootstrap_hangs_then_it_is_named(tmp_path: Path) -> None:
     """A silent Kafka delays neither the start nor the stop of the others."""
     held: list[asyncio.StreamWriter] = []
     deaf = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)

@@ -85,9 +85,7 @@ async def test_last_line_when_lines_are_for_people_then_is_for_people(tmp_path: 
     assert served.said[-1] == f"rlmm: {MESSAGE}"
 
 
-async def test_last_line_when_a_terminal_reads_it_then_stands_once(
-    tmp_path: Path,
-) -> None:
+async def test_last_line_when_a_terminal_reads_it_then_stands_once(tmp_path: Path) -> None:
     """A terminal gets one line for people after the log lines."""
     status, said = await on_terminal(tmp_path, "-c", FAILING, "serve")
     assert status == 5
@@ -114,9 +112,7 @@ async def test_last_line_when_there_is_no_configuration_then_has_the_form_that_w
     assert line.startswith('{"time":' if is_json else "rlmm: config: ")
 
 
-async def test_last_line_when_stderr_is_closed_then_the_exit_code_says_it(
-    tmp_path: Path,
-) -> None:
+async def test_last_line_when_stderr_is_closed_then_the_exit_code_says_it(tmp_path: Path) -> None:
     """A process whose standard error is closed ends with its own exit code."""
     closed = ("sh", "-c", 'exec "$@" 2>&-', "sh")
     async with serving(tmp_path, before=closed, program=("-c", FAILING)) as served:

@@ -79,9 +79,7 @@ async def test_snapshot_write_without_service_then_writes_all(file: Path, tmp_pa
     assert [found["not_ready"] for found in document.values()] == [[], []]
 
 
-async def test_serve_when_two_clusters_are_one_log_then_is_refused(
-    tmp_path: Path,
-) -> None:
+async def test_serve_when_two_clusters_are_one_log_then_is_refused(tmp_path: Path) -> None:
     """The service refuses a copied folder, because it has the identity of the original log."""
     clusters = tmp_path / "rlmm-data" / "clusters"
     await fill(clusters / "east" / "log", "east", 3)

@@ -81,9 +81,7 @@ def service(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
 @contextmanager
 def folder_held_by_a_service(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
-        [*SERVE, "--data-dir", str(data_dir)],
-        stderr=subprocess.PIPE,
-        text=True,
+        [*SERVE, "--data-dir", str(data_dir)], stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stderr is not None
@@ -119,9 +117,7 @@ def test_write_when_the_owner_does_not_answer_then_says_whom_to_look_at(data_dir
     assert f"process {os.getpid()} takes no request for snapshots" in result.stderr
 
 
-def test_write_when_the_owner_would_die_of_the_signal_then_does_not_send_it(
-    data_dir: Path,
-) -> None:
+def test_write_when_the_owner_would_die_of_the_signal_then_does_not_send_it(data_dir: Path) -> None:
     """The command sends no signal to a process that has not declared that it takes it."""
     hold = "import sys; from pathlib import Path; from rlmm.base.folder_lock import folder_lock\n"
     hold += "with folder_lock(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
@@ -207,9 +203,7 @@ def test_service_when_its_folder_was_seeded_by_an_import_then_starts_from_it(
     if order == "import first":
         shutil.copytree(data_dir / "log", fresh / "log")
     with subprocess.Popen(
-        [*SERVE, "--data-dir", str(fresh)],
-        stderr=subprocess.PIPE,
-        text=True,
+        [*SERVE, "--data-dir", str(fresh)], stderr=subprocess.PIPE, text=True
     ) as process:
         restored = 0
         try:
@@ -306,9 +300,7 @@ def test_write_when_nothing_is_kept_then_is_refused(tmp_path: Path) -> None:
     assert code == 2
 
 
-def test_write_when_asked_before_it_can_take_the_signal_then_goes_on(
-    tmp_path: Path,
-) -> None:
+def test_write_when_asked_before_it_can_take_the_signal_then_goes_on(tmp_path: Path) -> None:
     """A signal that arrives before the service takes it does not end the process."""
     command = [sys.executable, "-m", "rlmm", "snapshot", "write", "--data-dir", str(tmp_path)]
     with subprocess.Popen(

@@ -141,9 +141,7 @@ async def test_broker_when_started_again_and_says_it_in_pieces_then_nobody_is_se
             await after.call("segment_for", wire(parts[-1][0]), 0, 0)
 
 
-async def test_what_a_new_start_omits_then_given_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_a_new_start_omits_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service itself gives up the partitions that a new start does not name."""
     monkeypatch.setattr(brokers, "SETTLE_S", 0.0)
     world = World(PLACES)

@@ -93,10 +93,7 @@ async def test_d17_broker_when_a_partition_is_not_its_own_then_not_assigned() ->
 
 async def test_validation_when_nothing_is_assigned_then_still_comes_first() -> None:
     """D17: the service validates a request before it checks the assignment."""
-    async with (
-        serving() as (world, _engine, served),
-        greeted(served.path, broker_id=1) as client,
-    ):
+    async with serving() as (world, _engine, served), greeted(served.path, broker_id=1) as client:
         mine = neighbours(world)[0]
         for _ in range(2):
             answer = await client.answer(client.send("segment_for", wire(mine), -1, 0))

@@ -142,9 +142,7 @@ async def running(learning: Learning) -> AsyncIterator[None]:
         task.result()
 
 
-async def test_d16_cluster_when_reported_then_followed_and_after_a_restart(
-    tmp_path: Path,
-) -> None:
+async def test_d16_cluster_when_reported_then_followed_and_after_a_restart(tmp_path: Path) -> None:
     """A process without any cluster learns it from a hello, and keeps id and address."""
     learning = Learning(tmp_path, 1)
     async for _ in running(learning):
@@ -172,10 +170,7 @@ async def test_d16_cluster_when_reported_then_followed_and_after_a_restart(
     again = Learning(tmp_path, 1)
     async for _ in running(again):
         await until(lambda: again.engines.of_cluster("blue") is not None)
-        async with (
-            listening(engines=again.engines) as served,
-            connected(served.path) as client,
-        ):
+        async with listening(engines=again.engines) as served, connected(served.path) as client:
             await client.hello(cluster_id="blue")
     assert again.asked == [found]
 
@@ -190,9 +185,7 @@ def _is_refused(clusters: Clusters) -> bool:
     raise AssertionError
 
 
-async def test_cluster_when_the_address_leads_elsewhere_then_never_answered(
-    tmp_path: Path,
-) -> None:
+async def test_cluster_when_the_address_leads_elsewhere_then_never_answered(tmp_path: Path) -> None:
     """A broker that names a wrong address never gets metadata of another cluster."""
     learning = Learning(tmp_path, 2)
     async for _ in running(learning):
@@ -205,9 +198,7 @@ async def test_cluster_when_the_address_leads_elsewhere_then_never_answered(
             clusters.find("wrong", "one:9092", may_teach=False)
 
 
-async def test_clusters_file_when_damaged_then_the_process_names_it(
-    tmp_path: Path,
-) -> None:
+async def test_clusters_file_when_damaged_then_the_process_names_it(tmp_path: Path) -> None:
     """The process ends with an error that names the damaged file."""
     (tmp_path / LEARNED_FILE).write_text("{}")
     learning = Learning(tmp_path, 1)

@@ -155,9 +155,7 @@ def test_socket_when_its_path_is_unusable_then_refused_by_name(tmp_path: Path, n
     assert (tmp_path / "file").read_text() == "kept"
 
 
-async def test_serve_when_nothing_is_configured_then_answers_at_a_socket(
-    tmp_path: Path,
-) -> None:
+async def test_serve_when_nothing_is_configured_then_answers_at_a_socket(tmp_path: Path) -> None:
     """`rlmm serve` takes writes and reads from the start, and takes its socket away at its end."""
     folder = tmp_path / "rlmm-data"
     async with serving(tmp_path, "--log-num-partitions", "2") as served:
@@ -176,9 +174,7 @@ async def test_serve_when_nothing_is_configured_then_answers_at_a_socket(
     assert not (folder / SOCKET_NAME).exists()
 
 
-async def test_serve_when_its_socket_is_in_use_then_ends_with_one_line(
-    tmp_path: Path,
-) -> None:
+async def test_serve_when_its_socket_is_in_use_then_ends_with_one_line(tmp_path: Path) -> None:
     """The second service ends with one line, and the first one goes on."""
     shared = ["--sidecar-unix-path", "s.sock", "--log-kind", "memory"]
     async with serving(tmp_path, *shared, "--data-dir", "one") as first:

@@ -114,9 +114,7 @@ async def test_f97_socket_when_a_value_cannot_work_then_is_never_opened(
     assert not (tmp_path / SOCKET).exists()
 
 
-async def test_f100_client_when_the_service_ended_then_learns_where_it_was(
-    tmp_path: Path,
-) -> None:
+async def test_f100_client_when_the_service_ended_then_learns_where_it_was(tmp_path: Path) -> None:
     """Failure scenario F100: a start that cannot succeed leaves no socket that takes and waits."""
     options = ("--sidecar-unix-path", SOCKET, "--log-num-partitions")
     async with serving(tmp_path, *options, "3") as served:

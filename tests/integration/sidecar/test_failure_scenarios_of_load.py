@@ -96,9 +96,7 @@ class Untouchable(dict[bytes, bytes]):
 
 
 @pytest.mark.breaks_shards
-async def test_f92_sizes_when_asked_then_no_segment_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_f92_sizes_when_asked_then_no_segment_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failure scenario F92: the sizes of a partition are its counters', however large it is."""
     shards: dict[int, PythonShard] = {}
 

@@ -175,9 +175,7 @@ async def test_f61_metadata_partition_when_there_is_none_of_that_number_then_is_
 
 
 @pytest.mark.parametrize("number", [-1, -(2**63), 2**63, 2**64 - 1])
-async def test_argument_when_out_of_range_then_invalid_and_connection_stays(
-    number: int,
-) -> None:
+async def test_argument_when_out_of_range_then_invalid_and_connection_stays(number: int) -> None:
     """The service refuses a number out of range in any request by name and keeps the connection."""
     at = wire(ORDERS)
     segment = segment_value(started(segment_id(1, ORDERS)))

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import (
-    InvalidArgument,
-    NotAssigned,
-    NotReady,
-    RlmmError,
-    TooBusy,
-    UnknownPartition,
-)
+from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError, TooBusy, UnknownPartition
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
@@ -119,9 +112,7 @@ async def test_image_when_nothing_of_it_is_open_then_reads_are_refused() -> None
         assert served.sidecar.statistics().waiting_bytes == 0
 
 
-async def test_image_when_its_client_is_gone_then_freed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_image_when_its_client_is_gone_then_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service releases an image whose client is silent or gone."""
     monkeypatch.setattr(looking, "IDLE_S", 20.0)
     async with serving() as (_, served):

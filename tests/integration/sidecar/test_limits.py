@@ -97,9 +97,7 @@ async def test_frame_when_announced_too_large_then_refused_before_it_comes() -> 
 @pytest.mark.parametrize(
     "payload", [b"\xc1", b"\x93\x05\xa4ping", b"\x91\x01", b"\x93\xa1x\xa1x\x90", b"\xff" * 99]
 )
-async def test_frame_when_no_request_then_refused_with_its_id_if_any(
-    payload: bytes,
-) -> None:
+async def test_frame_when_no_request_then_refused_with_its_id_if_any(payload: bytes) -> None:
     """Bytes that are no request end their connection by an error, and no other one."""
     async with ready() as (_, _engine, served), greeted(served.path) as neighbour:
         async with greeted(served.path) as client:

@@ -162,9 +162,7 @@ async def test_partitions_when_a_broker_asks_then_it_sees_its_own() -> None:
         assert await listed(two) == ([], 1, False)
 
 
-async def test_partitions_when_many_then_others_have_turns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_partitions_when_many_then_others_have_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each turn looks through a bounded number of partitions."""
     monkeypatch.setattr(looking, "_PIECE", 10)
     world = World(1)

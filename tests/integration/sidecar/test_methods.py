@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from rlmm.errors import (
-    LogUnavailable,
-    NotAssigned,
-    NotReady,
-)
+from rlmm.errors import LogUnavailable, NotAssigned, NotReady
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.wire.values import delete_value, segment_value, update_value

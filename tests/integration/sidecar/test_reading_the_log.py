@@ -162,9 +162,7 @@ async def test_log_when_its_end_is_waited_for_then_tells_what_comes_and_takes_no
         assert {type(one.error) for one in answers} <= {type(None), TooBusy}
 
 
-async def test_log_when_the_state_stands_then_is_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_log_when_the_state_stands_then_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The log can be read while the engine is stuck."""
     monkeypatch.setattr(history, "LOOK_S", 0.05)
     world = World(1)

@@ -19,13 +19,7 @@ from rlmm.errors import (
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.wire.values import delete_value, segment_value, update_value
-from tests.support.builders import (
-    finished,
-    partition_delete,
-    segment_id,
-    started,
-    update,
-)
+from tests.support.builders import finished, partition_delete, segment_id, started, update
 from tests.support.engines import World, until_open
 from tests.support.server.frame_client_calls import (
     ORDERS,

@@ -79,9 +79,7 @@ async def answer_to(wire: Wire, entry: Any) -> bytes:
     return frame
 
 
-async def test_conversation_of_version_1_then_has_the_same_answers(
-    tmp_path: Path,
-) -> None:
+async def test_conversation_of_version_1_then_has_the_same_answers(tmp_path: Path) -> None:
     """A recorded conversation of version 1 gets the same answers from a new service."""
     found = {}
     async with service(tmp_path) as wire:
@@ -118,9 +116,7 @@ async def test_request_of_version_1_when_it_comes_then_is_understood(entry: Any)
 
 
 @pytest.mark.parametrize("entry", REFUSED, ids=lambda entry: entry["name"])
-async def test_bytes_that_version_1_refuses_then_refused_by_the_same_code(
-    entry: Any,
-) -> None:
+async def test_bytes_that_version_1_refuses_then_refused_by_the_same_code(entry: Any) -> None:
     """Each wrong frame has its code, and only `protocol` ends the connection."""
     is_hello = entry["name"].startswith("value-hello")
     async with open_wire(1, is_greeted=not is_hello) as wire:
@@ -131,9 +127,7 @@ async def test_bytes_that_version_1_refuses_then_refused_by_the_same_code(
             assert message_of(await answer_to(wire, PING))[1] is None
 
 
-async def test_version_1_when_given_up_then_refused_by_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_version_1_when_given_up_then_refused_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The refusal has the form that version 1 reads, names both, and ends the connection."""
     world = World(1)
     monkeypatch.setattr(hello, "VERSIONS", (2, 3))

@@ -106,9 +106,7 @@ def test_identify_when_nothing_is_shown_over_tcp_then_refused() -> None:
 
 
 @pytest.mark.parametrize("role", UnixRole)
-def test_identify_when_nothing_is_shown_then_what_is_configured(
-    role: UnixRole,
-) -> None:
+def test_identify_when_nothing_is_shown_then_what_is_configured(role: UnixRole) -> None:
     """The administrator by default; none asks for a token there, too."""
     assert AccessSettings().unix_role is UnixRole.ADMIN
     keeper = door(unix_role=role)
@@ -199,9 +197,7 @@ def test_tokens_when_the_first_file_is_broken_then_refused(tmp_path: Path) -> No
         door("nonsense")
 
 
-async def test_run_when_asked_then_looks_at_once_and_else_from_time_to_time(
-    tmp_path: Path,
-) -> None:
+async def test_run_when_asked_then_looks_at_once_and_else_from_time_to_time(tmp_path: Path) -> None:
     """SIGHUP makes the door read its files at once, and a timer does it otherwise."""
     path = write_tokens(tmp_path / "tokens")
     for refresh_ms, is_asked in ((100, False), (1_000_000, True)):
@@ -242,11 +238,7 @@ def test_statistics_then_count_who_came_and_hold_nothing_secret(tmp_path: Path) 
     ids=["far", "soon", "over"],
 )
 def test_certificate_when_it_ends_soon_then_told_once_a_day(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    left: timedelta,
-    level: str | None,
-    said: str,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, left: timedelta, level: str | None, said: str
 ) -> None:
     """The log warns once a day from thirty days before the end, and has an error at the end."""
     now_s = 1_750_000_000.0
@@ -300,9 +292,7 @@ def test_certificate_when_the_new_one_is_broken_then_the_old_one_stays_and_it_is
     assert found.certificate_reloads == 1
 
 
-def test_key_when_its_password_is_too_long_then_refused_by_name(
-    tmp_path: Path,
-) -> None:
+def test_key_when_its_password_is_too_long_then_refused_by_name(tmp_path: Path) -> None:
     """A wrong file is named at the start, and costs a service that runs nothing."""
     pki = Pki(tmp_path)
     encrypt(pki.key_file, b"open sesame")
@@ -317,9 +307,7 @@ def test_key_when_its_password_is_too_long_then_refused_by_name(
     assert keeper.statistics().files_unusable == 1
 
 
-def test_key_when_encrypted_then_opened_by_its_password(
-    tmp_path: Path,
-) -> None:
+def test_key_when_encrypted_then_opened_by_its_password(tmp_path: Path) -> None:
     """The key's password comes from a private file or the environment, never from a terminal."""
     pki = Pki(tmp_path)
     encrypt(pki.key_file, b"open sesame")
@@ -351,8 +339,6 @@ def encrypt(path: Path, password: bytes) -> None:
     key = form.load_pem_private_key(path.read_bytes(), None)
     path.write_bytes(
         key.private_bytes(
-            form.Encoding.PEM,
-            form.PrivateFormat.PKCS8,
-            form.BestAvailableEncryption(password),
+            form.Encoding.PEM, form.PrivateFormat.PKCS8, form.BestAvailableEncryption(password)
         )
     )

@@ -36,9 +36,7 @@ def test_read_tokens_then_finds_whose_a_token_is_by_its_digest_alone() -> None:
     assert repr(tokens) == "Tokens(2)"
 
 
-def test_find_then_compares_with_every_digest_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_find_then_compares_with_every_digest_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison takes the same time for every token."""
     compared: list[bytes] = []
     compare = hmac.compare_digest

@@ -178,9 +178,7 @@ JOB_CASES: dict[str, tuple[Event, list[Answer], list[Found], object]] = {
 
 
 @pytest.mark.parametrize("name", JOB_CASES)
-async def test_f54_event_of_a_job_when_its_verdict_is_lost_then_by_segment(
-    name: str,
-) -> None:
+async def test_f54_event_of_a_job_when_its_verdict_is_lost_then_by_segment(name: str) -> None:
     """A segment shows whether a lost event took effect; an open outcome keeps its error (F126)."""
     event, answers, found, expected = JOB_CASES[name]
     write = Scripted(list(answers), list(found))
@@ -208,9 +206,7 @@ BROKER_CASES: dict[str, tuple[Event, list[Answer], list[Found], type[RlmmError]]
 
 
 @pytest.mark.parametrize("name", BROKER_CASES)
-async def test_f54_event_of_a_broker_when_its_outcome_is_open_then_raised(
-    name: str,
-) -> None:
+async def test_f54_event_of_a_broker_when_its_outcome_is_open_then_raised(name: str) -> None:
     """A broker gets the open outcome, because it looks for stored events itself."""
     event, answers, found, kind = BROKER_CASES[name]
     write = Scripted(list(answers), list(found))

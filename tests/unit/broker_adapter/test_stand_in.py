@@ -127,9 +127,7 @@ async def test_lost_event_when_nothing_is_repeated_then_uncertain_at_once() -> N
         await client.add_segment(started("a"))
 
 
-async def test_events_of_a_job_then_partitions_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_events_of_a_job_then_partitions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Events of one partition keep their order, and a slow partition holds up no other one."""
     client = StandInService().client()
     exchange = client._exchange

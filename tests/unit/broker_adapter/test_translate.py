@@ -43,9 +43,7 @@ def test_every_error_is_told_with_its_own_retriability(error: type[RlmmError]) -
 
 
 @pytest.mark.parametrize("error", ALL_ERRORS, ids=lambda error: error.__name__)
-def test_translation_agrees_with_kafkas_own_outcomes(
-    error: type[RlmmError],
-) -> None:
+def test_translation_agrees_with_kafkas_own_outcomes(error: type[RlmmError]) -> None:
     """The broker gets the error of Kafka's own classes where they have one."""
     outcome = error_of(error("x"))
     if outcome is not None:

@@ -85,9 +85,7 @@ def test_clusters_when_none_are_named_then_there_are_none(file: Path) -> None:
     assert {found.cluster for found in loaded.settings} == {None}
 
 
-def test_value_of_a_cluster_when_given_everywhere_then_its_own_are_above(
-    file: Path,
-) -> None:
+def test_value_of_a_cluster_when_given_everywhere_then_its_own_are_above(file: Path) -> None:
     """A cluster's variable and table override flags, variables and file for all clusters."""
     file.write_text(
         "[pump]\nread_bytes = 1\nslice_events = 1\nread_timeout_ms = 1\ndamage_reads = 1\n"
@@ -107,9 +105,7 @@ def test_value_of_a_cluster_when_given_everywhere_then_its_own_are_above(
     assert "pump.read_bytes" not in sources
 
 
-def test_variable_of_a_cluster_when_names_begin_alike_then_the_key_that_exists(
-    file: Path,
-) -> None:
+def test_variable_of_a_cluster_when_names_begin_alike_then_the_key_that_exists(file: Path) -> None:
     """Dots and dashes of a name are underscores, and the rest decides whose the variable is."""
     file.write_text('[clusters.a]\n[clusters.a-pump]\n[clusters."a.x"]\n')
     environ = {

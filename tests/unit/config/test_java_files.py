@@ -56,9 +56,7 @@ group.id=me
 """
 
 
-def test_client_file_when_given_then_the_connection_is_taken(
-    written: Written,
-) -> None:
+def test_client_file_when_given_then_the_connection_is_taken(written: Written) -> None:
     """Addresses, protocol, login, stores and host name checks are taken, other keys named."""
     layer = client_layer(written(MSK))
     assert values(layer) == {
@@ -199,9 +197,7 @@ rlmm.config.security.protocol=SSL
 """
 
 
-def test_server_file_when_given_then_what_its_manager_gets_is_taken(
-    written: Written,
-) -> None:
+def test_server_file_when_given_then_what_its_manager_gets_is_taken(written: Written) -> None:
     """The manager's settings, its listener and the broker id are taken, other keys named."""
     layer = server_layer(written(BROKER))
     assert values(layer) == {

@@ -63,14 +63,7 @@ def test_files_when_all_is_stable_then_those_of_rolled_segments_are_read() -> No
 
 @pytest.mark.parametrize(
     ("stable", "expected"),
-    [
-        (None, set()),
-        (0, set()),
-        (119, set()),
-        (120, {0}),
-        (250, {0}),
-        (251, {0, 120}),
-    ],
+    [(None, set()), (0, set()), (119, set()), (120, {0}), (250, {0}), (251, {0, 120})],
 )
 def test_segment_when_it_ends_above_the_last_stable_offset_then_is_not_read(
     stable: int | None, expected: set[int]

@@ -80,9 +80,7 @@ async def test_question_when_many_wait_for_it_then_is_asked_once() -> None:
     assert len(world.teller.asked) == 3
 
 
-async def test_partitions_when_very_many_then_old_ones_are_forgotten(
-    monkeypatch: object,
-) -> None:
+async def test_partitions_when_very_many_then_old_ones_are_forgotten(monkeypatch: object) -> None:
     """Memory is bounded by those that are asked for now."""
     del monkeypatch
     world = World(1)

@@ -257,9 +257,7 @@ def test_takeover_then_said_in_the_log_and_louder_while_the_earlier_start_is_the
     assert "two brokers have one id" in caplog.messages[1]
 
 
-def test_takeover_from_a_nameless_start_then_no_refusal(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_takeover_from_a_nameless_start_then_no_refusal(caplog: pytest.LogCaptureFixture) -> None:
     """A takeover from a nameless start logs no refusal: its connections are still answered."""
     caplog.set_level(logging.INFO)
     known, _ = made()
@@ -310,9 +308,7 @@ def test_broker_when_it_is_one_too_many_then_refused_by_name_and_the_others_are_
     known.meet(3, FIRST)
 
 
-def test_starts_of_a_broker_then_few_are_remembered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_starts_of_a_broker_then_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only some starts of a broker are remembered, and the one with the assignment always is."""
     monkeypatch.setattr(starts, "STARTS_KEPT", 4)
     known, _ = made()

@@ -72,9 +72,7 @@ PINGS = b"".join(request_frame(number, "ping", []) for number in range(10))
 PONG = b"\0\0\0\x04\x93\x00\xc0\xc0"
 
 
-async def test_pipeline_when_longer_than_allowed_in_turns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_pipeline_when_longer_than_allowed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each turn answers a bounded number of requests with one write, and reads no more before."""
     monkeypatch.setattr(module, "TURN_S", 1e9)
     async with World(1).engine() as engine:
@@ -91,9 +89,7 @@ async def test_pipeline_when_longer_than_allowed_in_turns(
 
 
 @pytest.mark.parametrize(
-    ("turn_s", "settings"),
-    [(0.0, {}), (1e9, {"write_buffer_bytes_max": 1})],
-    ids=["time", "bytes"],
+    ("turn_s", "settings"), [(0.0, {}), (1e9, {"write_buffer_bytes_max": 1})], ids=["time", "bytes"]
 )
 async def test_turn_when_it_takes_too_long_or_answers_too_much_then_ends(
     monkeypatch: pytest.MonkeyPatch, turn_s: float, settings: dict[str, int]

@@ -305,9 +305,7 @@ class Failing(Written):
         return super().write(text)
 
 
-def test_statistics_of_written_held_and_lost_lines(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_statistics_of_written_held_and_lost_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """The statistics count written, suppressed and lost lines, and a lost line raises nothing."""
     written = Failing()
     with set_up(LoggingSettings(repeats_max=2), written, now_ms=lambda: 0) as lines:

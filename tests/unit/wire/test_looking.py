@@ -36,10 +36,7 @@ DELETE = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, tp("b"))
 PAGE = SummaryPage(
     7,
     True,
-    [
-        PartitionCounts(tp("a"), 1, 2, 3, -4, None),
-        PartitionCounts(tp("b"), 0, 0, 0, 2**62, DELETE),
-    ],
+    [PartitionCounts(tp("a"), 1, 2, 3, -4, None), PartitionCounts(tp("b"), 0, 0, 0, 2**62, DELETE)],
     b"k",
 )
 

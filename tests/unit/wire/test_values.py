@@ -100,9 +100,7 @@ def test_segment_when_it_was_sent_before_then_is_sent_as_it_is_now(name: str) ->
     assert packed_row(uuid, row_of(changed)) == packed(values.segment_value(changed))
 
 
-def test_segments_sent_when_many_then_fill_no_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_segments_sent_when_many_then_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache holds a bounded number of small segments and no large one."""
     monkeypatch.setattr(rows, "ROWS_KEPT", 10)
     kept = rows._Rows()
@@ -205,9 +203,7 @@ def test_hello_when_answered_by_an_earlier_service_then_it_said_nothing_of_newer
     [read_read_options, read_write_options, read_wait_options],
     ids=lambda read: read.__name__,
 )
-def test_timeout_when_over_the_limit_then_cut_or_refused(
-    read: Callable[..., object],
-) -> None:
+def test_timeout_when_over_the_limit_then_cut_or_refused(read: Callable[..., object]) -> None:
     """Clients of version 1 may say any number of 31 bits, and are not refused for it."""
     for said, counts in ((0, 0), (499, 499), (500, 500), (501, 500), (2**31 - 1, 500)):
         assert read({"timeout_ms": said}, 500) == read({"timeout_ms": counts})
