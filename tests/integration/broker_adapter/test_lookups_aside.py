@@ -1,10 +1,11 @@
-"""The requests of a client beside its main connection, and its errors without a service."""
+"""Look-ups on the side, and errors that name the last refusal."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
 import time
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +16,31 @@ from broker_adapter.address import TcpAddress, UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.base.backoff import Pauses
-from rlmm.errors import AppendUncertain, InvalidArgument, SidecarUnavailable, Stopped
-from tests.support.builders import delete_finished, delete_started, finished, started, tp
+from rlmm.errors import (
+    AppendUncertain,
+    InvalidArgument,
+    LogUnavailable,
+    NotReady,
+    PartFailed,
+    SidecarUnavailable,
+    Stopped,
+)
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    segment_id,
+    started,
+    tp,
+)
 from tests.support.engines import until
 
 if TYPE_CHECKING:
     from tests.support.server.fake_service import FakeService
 
+
 TP = tp()
 SETTINGS = ClientSettings(timeout_s=20.0, reconnect=Pauses(0.01, 0.05))
-SOON = 0.3
 
 
 class ClosedLater(UnixAddress):
@@ -58,7 +74,7 @@ async def test_count_when_nobody_can_be_dialled_then_an_error_of_ours_says_so(
             await finishing
         loop = asyncio.get_running_loop()
         with pytest.raises(SidecarUnavailable):
-            await client._link.partition_count(loop.time() + SOON)
+            await client._link.partition_count(loop.time() + 0.3)
 
 
 async def test_count_when_not_known_yet_then_asked_until_it_is(service: FakeService) -> None:
@@ -178,3 +194,45 @@ async def test_assignment_when_names_are_long_then_each_message_fits(service: Fa
         await until(lambda: client.statistics().is_assignment_told, 10)
         assert set(service.kept.shares[1]) == set(every)
         assert client.statistics().connections == 1
+
+
+def client_of(service: FakeService) -> Any:
+    return RemoteLogMetadataClient(service.address, settings=ClientSettings(timeout_s=20.0))
+
+
+async def test_question_when_the_last_attempt_is_not_answered_then_told_what_was_said_before(
+    service: FakeService,
+) -> None:
+    """A service that said not ready before it fell silent is not ready, not unavailable."""
+    async with client_of(service) as client:
+        await client.ping()
+        service.refusals["segment"] = deque([NotReady("x", retry_after_ms=1)])
+        service.silent = {"segment"}
+        with pytest.raises(NotReady):
+            await client.segment(segment_id("a"), timeout_s=3.0)
+        with pytest.raises(SidecarUnavailable):
+            await client.segment(segment_id("a"), timeout_s=0.2)
+
+
+async def test_question_when_the_log_was_away_then_error_names_it(service: FakeService) -> None:
+    """The error names the last refusal, a log that was away, and not only the silence."""
+    async with client_of(service) as client:
+        await client.ping()
+        service.refusals["segment"] = deque([LogUnavailable("no leader")])
+        service.silent = {"segment"}
+        with pytest.raises(LogUnavailable, match="no leader"):
+            await client.segment(segment_id("a"), timeout_s=1.0)
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_event_when_the_service_meets_a_fault_of_its_own_then_looked_for(
+    service: FakeService, is_stored: bool
+) -> None:
+    """An event is stored once, whether the service failed before or after it stored it."""
+    async with client_of(service) as client:
+        if is_stored:
+            await client.add_segment(started("a"))
+        service.refusals["add_segment"] = deque([PartFailed("a fault")])
+        answer = await client.add_segment(started("a"))
+        assert (answer.offset, answer.verdict) == (0, "duplicate" if is_stored else "applied")
+        assert await client.segment(segment_id("a")) == started("a")

@@ -1,22 +1,26 @@
-"""The starts of a broker, its assignment, and the brokers that are remembered."""
+"""The brokers of a cluster, and the engine that a client means."""
 
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import NotAssigned, NotReady, OverBudget, Superseded, TooBusy
+from rlmm.errors import NotAssigned, NotReady, OverBudget, Superseded, TooBusy, WrongCluster
+from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.metadata.ids import Uuid
 from rlmm.sidecar import broker_starts as starts
 from rlmm.sidecar.broker_starts import SETTLE_S, BrokerStatistics
 from rlmm.sidecar.brokers import BrokerAssignments
+from rlmm.sidecar.clusters import Clusters
 from tests.support.builders import tp
 
 if TYPE_CHECKING:
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.ids import TopicIdPartition
+
 
 ONE, TWO, THREE, FOUR = (tp("orders", number) for number in range(4))
 FIRST, AGAIN, LATER = (Uuid.of(0, number) for number in (1, 2, 3))
@@ -320,3 +324,40 @@ def test_starts_of_a_broker_then_few_are_remembered(monkeypatch: pytest.MonkeyPa
     assert len(first.broker._starts) == 4
     assert known.meet(1, FIRST) is first
     assert first.known == frozenset({ONE})
+
+
+class NoEngines:
+    def all(self) -> tuple[()]:
+        return ()
+
+    def of_cluster(self, cluster_id: str) -> None: ...
+
+    def name_of(self, engine: object) -> str:
+        raise AssertionError
+
+    def is_learned(self, engine: object) -> bool:
+        return False
+
+    def missing(self) -> dict[str, str]:
+        return {}
+
+    def accept(self, cluster_id: str, bootstrap: str | None) -> None: ...
+
+    def is_followed(self, engine: object) -> bool:
+        return False
+
+
+def engine(cluster_id: str | None) -> Any:
+    identity = None if cluster_id is None else SimpleNamespace(cluster_id=cluster_id)
+    return SimpleNamespace(identity=identity)
+
+
+def test_engine_when_its_log_is_of_another_cluster_then_refused_with_both_ids() -> None:
+    """The log's own cluster id decides, and the refusal names both ids."""
+    clusters = Clusters(NoEngines(), brokers_max=10)
+    with pytest.raises(WrongCluster, match=r"blue.*green"):
+        clusters.require_right(engine("green"), "blue")
+    assert clusters.require_right(engine("blue"), "blue")
+    assert clusters.require_right(engine(UNKNOWN_CLUSTER_ID), "blue")
+    assert clusters.require_right(engine("green"), None)
+    assert not clusters.require_right(engine(None), "blue")

@@ -1,4 +1,4 @@
-"""One connection over a transport of the test's: turns, and when nothing more is read."""
+"""One connection, the part of a log that one answer holds, and the settings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from rlmm.access.roles import Peer
+from rlmm.config.loading import load
+from rlmm.errors import ConfigError
+from rlmm.records.record_set import RecordSet
+from rlmm.records.writer import build_batch, records_of
 from rlmm.sidecar import connection as module
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.connection import ClientConnection
+from rlmm.sidecar.log_queries import _whole
 from rlmm.sidecar.session import SessionContext
 from rlmm.sidecar.settings import SidecarSettings
 from rlmm.sidecar.statistics import FrameServerCounters
@@ -146,3 +151,87 @@ async def test_request_when_it_fails_of_a_fault_of_ours_then_told_and_the_next_i
         assert "read_token" in caplog.text
         wire.feed(PINGS)
         assert wire.answers == 10
+
+
+FIRST = build_batch(records_of([b"a" * 500, b"b"], 10), 10)
+SECOND = build_batch(records_of([b"c"], 12), 12)
+BOTH = RecordSet(0, FIRST + SECOND, 15)
+
+
+def test_record_set_when_it_fits_then_is_taken_as_it_is() -> None:
+    """A set that fits is unchanged, with the next position that the log names."""
+    assert _whole(BOTH, len(BOTH.data)) == (BOTH.data, 15)
+    assert _whole(RecordSet(0, b"", 15), 1) == (b"", 15)
+
+
+def test_record_set_when_more_than_asked_for_then_is_cut_to_whole_batches() -> None:
+    """A longer set is cut to whole batches, so that the pieces of a large batch stay the same."""
+    assert _whole(BOTH, len(BOTH.data) - 1) == (FIRST, 12)
+    for size in (1, len(FIRST) - 1, len(FIRST)):
+        assert _whole(BOTH, size) == (FIRST, 12)
+        assert _whole(RecordSet(0, FIRST, 12), size) == (FIRST, 12)
+
+
+def test_record_set_when_it_begins_with_what_is_no_batch_then_is_taken_whole() -> None:
+    """A record set that begins with damage is sent whole, so its reader finds the damage."""
+    damaged = RecordSet(0, b"\xff" * 80 + SECOND, 15)
+    assert _whole(damaged, 10) == (damaged.data, 15)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("connections_max", 0),
+        ("frame_bytes_max", 1_000),
+        ("frame_bytes_max", 2**30),
+        ("waiting_max", -1),
+        ("idle_timeout_ms", 0),
+        ("clusters_max", 0),
+        ("lookups_max", 10_001),
+        ("page_max", 1_001),
+        ("page_max", True),
+        ("assign_max", 0),
+        ("assign_max", 10_001),
+        ("timeout_ms_max", 0),
+        ("waiting_bytes_max", 0),
+        ("waiting_bytes_total_max", -1),
+        ("greeting_bytes_max", 0),
+        ("unix_mode", "999"),
+        ("unix_mode", "rw"),
+        ("unix_path", " "),
+        ("listen", "9092"),
+        ("listen", "host:"),
+        ("listen", ":9092"),
+        ("listen", "host:99999"),
+        ("listen", "::1:80"),
+    ],
+)
+def test_f97_settings_when_unusable_then_refused_by_their_key(key: str, value: Any) -> None:
+    """Failure scenario F97: the settings refuse each wrong value by key before any I/O."""
+    with pytest.raises(ConfigError, match=rf"sidecar\.{key} must be"):
+        SidecarSettings(**{key: value})
+
+
+def test_ready_timeout_when_above_what_may_be_asked_for_then_refused() -> None:
+    """The service's own wait for readiness must not exceed the longest one of a client."""
+    with pytest.raises(ConfigError, match=r"sidecar\.ready_timeout_ms must not be above"):
+        SidecarSettings(ready_timeout_ms=9, timeout_ms_max=8)
+
+
+def test_settings_when_sound_then_give_mode_and_address() -> None:
+    """The mode is octal, and a host of colons stands in brackets."""
+    settings = SidecarSettings(unix_mode="660", listen="[::1]:0", clusters_max=3)
+    assert settings.mode == 0o660
+    assert settings.address == ("::1", 0)
+    assert SidecarSettings().address is None
+
+
+def test_kafka_log_when_no_servers_are_set_then_clusters_must_be_learned() -> None:
+    """Without servers the configuration must set how many clusters brokers may name."""
+    with pytest.raises(ConfigError, match=r"kafka\.bootstrap\.servers must be set"):
+        load({"log_kind": "kafka"})
+    config = load({"log_kind": "kafka", "sidecar_clusters_max": "1"}).config
+    assert config.kafka is not None
+    assert config.kafka.bootstrap_servers == ()
+    with pytest.raises(ConfigError, match="sidecar"):
+        load({"sidecar_clusters_max": "1"})
