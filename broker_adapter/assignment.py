@@ -24,11 +24,10 @@ class OwnAssignment:
     def __init__(self) -> None:
         self._leads: dict[TopicIdPartition, bool] = {}
         self._gone: dict[TopicIdPartition, None] = {}
-        """That it had, and the service may not know that it has them no more."""
+        """Removed partitions that the service may still have."""
         self.is_known = False
-        """Whether anything was said yet."""
         self.room = calls.MessageRoom()
-        """Of one message, to the service that is told."""
+        """Of one message to the service."""
 
     def require_accepted(self, error: NotAssigned, call: Call[Any], *, is_accepted: bool) -> None:
         """Raise `NotReady` for *error* while the service may not know this broker's partitions."""

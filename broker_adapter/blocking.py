@@ -7,15 +7,15 @@ is left, except one in a name resolver. A forked process makes its own client.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.verbs import Verbs
+from rlmm.base.closing import ClosedByWith
 from rlmm.base.loop_thread import BlockingCalls, LoopThread, blocking, called
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import TracebackType
 
     from broker_adapter.address import Address
     from rlmm.metadata.ids import TopicIdPartition
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 THREAD: Final = "broker_adapter"
 
 
-class BlockingVerbs(BlockingCalls[Verbs]):
-    """
-    Offers `Verbs` to threads; a call blocks its thread and is refused on one with an event loop.
-    """
+class BlockingVerbs(BlockingCalls[Verbs], ClosedByWith):
+    """Offers `Verbs` to threads; calls are refused on a thread that runs an event loop."""
 
     def __init__(self, make: Callable[[], Verbs]) -> None:
         """*make* is called on the loop and returns a client, or its stand-in."""
@@ -101,17 +99,6 @@ class BlockingVerbs(BlockingCalls[Verbs]):
         Waiting calls end with `Stopped`, or `AppendUncertain` for an event that was sent.
         """
         self._thread.close(self._subject.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class BlockingRemoteLogMetadataClient(BlockingVerbs):

@@ -44,12 +44,10 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 MARGIN: Final = 0.1
-"""Share of the time left by which a service is to answer earlier than the caller gives up: its
-answer then is better than none."""
+"""Share of the time left by which a service answers before the caller gives up."""
 MARGIN_S_MAX: Final = 1.0
 TIMEOUT_MS_UNTOLD: Final = 30_000
-"""Longest wait of one request before the service has named its own; a call with more time repeats
-the request."""
+"""Longest wait of one request before the service has named its own."""
 
 
 class RequestExchange(Protocol):

@@ -42,9 +42,7 @@ _PARTITION_BYTES: Final = 29
 
 class MessageRoom(NamedTuple):
     partitions: int = 1_000
-    """Where a service does not say: less than any takes as it is configured by default."""
     frame_bytes: int = 64 * 1024
-    """Of the whole; the least that any service takes."""
 
     @classmethod
     def of(cls, limits: ServiceLimits) -> MessageRoom:
@@ -59,7 +57,6 @@ class Call(Generic[A_co]):
     args: list[Any]
     read: Callable[[object], A_co]
     partitions: tuple[TopicIdPartition, ...] = ()
-    """What it is about."""
 
     def args_with(self, options: Mapping[str, object] | None) -> list[Any]:
         return self.args if options is None else [*self.args, options]

@@ -43,16 +43,13 @@ class ServiceConnection(asyncio.Protocol):
         self._frames = FrameReader()
         self._frame_bytes_max = FRAME_BYTES_MAX
         self._sent: dict[int, _Sent] = {}
-        """Requests without an answer, also those whose caller has left: their ids are
-        not to be used again."""
+        """Requests without an answer, abandoned ones too: their ids are not free yet."""
         self._last_id = -1
         self._transport: asyncio.Transport | None = None
         self._writable = asyncio.Event()
         self._writable.set()
         self.lost: asyncio.Future[RlmmError] = self._loop.create_future()
-        """Done when the connection is over; says why."""
         self.heard_s = self._loop.time()
-        """When something came last, by the loop's clock."""
 
     # --------------------------------------------------------------------- from the transport
 
@@ -214,7 +211,6 @@ class ServiceDialer:
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
         self._asides: set[asyncio.Timeout] = set()
-        """Set deadlines for side requests; closing the connection ends them early."""
         self._is_closed = False
 
     async def dial(self, deadline_s: float) -> ServiceConnection:

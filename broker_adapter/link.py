@@ -90,10 +90,8 @@ class ServiceLink:
         self._assignment = OwnAssignment()
         self._connection: ServiceConnection | None = None
         self._changed: asyncio.Future[None] = self._loop.create_future()
-        """Done at the next change of what callers wait for."""
         self._wake: asyncio.Future[None] = self._loop.create_future()
         self._failure: RlmmError | None = None
-        """Why there is no connection."""
         self._dialling = ServiceDialer(address, hello, settings.connect_timeout_s)
         self._takeover = BrokerTakeover(address, settings.superseded_max, figures)
         self._closed: asyncio.Future[None] = self._loop.create_future()

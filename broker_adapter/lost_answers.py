@@ -160,7 +160,7 @@ class LostWriteState(StrEnum):
     PASSED = "passed"
     """The state is beyond what the event asks for: with its help, or without."""
     NOT_KNOWN = "not-known"
-    """Nothing is there: either the event ended it, or there never was anything to end."""
+    """Nothing is there: the event ended it, or it never existed."""
 
 
 def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None) -> LostWriteState:

@@ -39,8 +39,7 @@ class RetryPolicy:
     attempts_max: int | None
     """`None`: as often as the deadline allows."""
     last_s: float = 0.0
-    """Time that is kept for a last attempt: a wait that would outlast the deadline is cut so far,
-    and no attempt begins with less."""
+    """Time kept for a last attempt: a longer pause is cut, and none begins with less."""
 
     def attempts(
         self,
@@ -108,8 +107,7 @@ WRITES: Final = RetryPolicy(
     attempts_max=100,
     last_s=0.25,
 )
-"""Events: repeated after errors that say that nothing was stored. One that is sent just before its
-deadline would only turn what is known into what is not."""
+"""Events: repeated after errors that say that nothing was stored, if time is left."""
 ASSIGNMENTS: Final = RetryPolicy("assignments", (RlmmError,), Pauses(0.05, 5.0), attempts_max=None)
-"""What a broker leads and follows: told until it is accepted, or the connection is lost."""
+"""Assignments: sent until they are accepted, or the connection is lost."""
 POLICIES: Final = (READS, WRITES, ASSIGNMENTS)

@@ -40,7 +40,7 @@ LOOKUPS_MAX: Final = 1_000
 @dataclass
 class InjectedFaults:
     is_unavailable: bool = False
-    """Nobody can be reached; nothing is sent."""
+    """Nothing is sent."""
     is_not_ready: bool = False
     """Every question and every write is refused: the history is not read yet."""
     rejection: RejectReason | None = None

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 Args = list[Any]
 Share = dict["TopicIdPartition", bool]
-"""What a broker has; whether it leads it."""
 
 
 class _Asked:

@@ -14,7 +14,6 @@ from rlmm.wire.options import wait_options_value
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
-    from types import TracebackType
 
     from broker_adapter.calls import Event, Lookup, SegmentPage
     from broker_adapter.statistics import ClientStatistics
@@ -273,12 +272,7 @@ class Verbs(CallExecution):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 

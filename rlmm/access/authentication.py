@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.access.door")
 
 UNIX_CLIENT: Final = "unix-socket"
-"""Name of who comes by the Unix socket without a token."""
 OWN_CLIENT: Final = "own-token"
-"""Name of who shows the token that the service has made itself."""
 REFUSALS: Final = ("no-credentials", "plaintext-token", "unknown-certificate", "unknown-token")
 
 
@@ -45,21 +43,16 @@ class AccessStatistics:
     tokens: int
     tokens_reloads: int
     tokens_failures: int
-    """How often the file of tokens had changed and could not be used."""
     certificate_not_after_s: int | None
-    """End of the service's certificate, in seconds since 1970; `None`: there is none."""
     certificate_reloads: int
     certificate_failures: int
     files_unusable: int
     """Of tokens and of certificates: how many cannot be used as they are now."""
     identified: Mapping[str, int]
-    """How often somebody was let in, by role."""
     refused: Mapping[str, int]
-    """How often somebody was not, by reason."""
     clients: Mapping[str, ClientFigures]
-    """What each client has taken, by name: as many as were given rights."""
+    """By name, as many as have grants."""
     handshakes: Mapping[str, Mapping[str, int]]
-    """How TLS handshakes have ended, by listener."""
 
 
 class Authenticator:
@@ -92,7 +85,7 @@ class Authenticator:
             access.client_connections_max, access.client_requests_per_second_max, now_s
         )
         self.generation = 0
-        """Another one: what somebody was let in by may not be valid any more."""
+        """Rises when credentials change, so that admitted clients are checked again."""
 
     def take_own(self, token: str) -> None:
         """Accept *token*, which the service generated itself, for reading from now on."""

@@ -30,7 +30,6 @@ class Handshakes:
         self._timeout_s = timeout_s
         self._under_way_max = under_way_max
         self._under_way: dict[_Arriving, asyncio.Task[None]] = {}
-        """In the order in which they came."""
         self._counts = dict.fromkeys(OUTCOMES, 0)
 
     @property
@@ -104,7 +103,6 @@ class _Arriving(asyncio.Protocol):
         self._has_ended = False
         self._is_lost = False
         self.is_displaced = False
-        """Whether its place was needed."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

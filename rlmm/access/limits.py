@@ -40,9 +40,7 @@ class TokenBucket:
 @dataclass(frozen=True, slots=True)
 class ClientFigures:
     connections: int
-    """Open now."""
     connections_refused: int
-    """Since the start, as everything below."""
     requests_refused: int
 
 

@@ -14,7 +14,6 @@ from typing import Final, Literal
 from rlmm.errors import ConfigError, NotPermitted
 
 ANYBODY: Final = "any"
-"""What a method takes that everybody may call."""
 _NAME: Final = re.compile(r"[!-~]{1,256}", re.ASCII)
 _BROKER_ID_MAX: Final = 2**31 - 1
 
@@ -38,13 +37,11 @@ _RANKS: Final = {role: rank for rank, role in enumerate(Role)}
 class Peer:
     transport: Literal["unix", "tcp"]
     uid: int | None = None
-    """The user of a process of this machine."""
     client_names: tuple[str, ...] = ()
     """Of a certificate that was verified, the most telling one first."""
     is_private: bool = True
-    """Whether nobody else hears what is said: encrypted, or within this machine."""
+    """Whether the transport is encrypted, or within this machine."""
     address: str = ""
-    """Where a TCP connection comes from, for people."""
 
     @property
     def where(self) -> str:
@@ -68,9 +65,7 @@ class Client:
     broker_id: int | None = None
     """The broker that it speaks for, and for no other; `None`: for any."""
     is_limited: bool = True
-    """Whether what it takes is counted against the limits of its name."""
     token_digest: bytes | None = field(default=None, repr=False)
-    """Of the token that it has shown."""
 
     def require_role(self, least: str, what: str) -> None:
         """Raises `NotPermitted` if *what* requires a higher role."""

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 WARNING_S: Final = 30 * 86_400
-"""How long before a certificate ends that is told."""
 _AGAIN_S: Final = 86_400
-"""And how often."""
 _VERSIONS: Final = {
     TlsVersion.TLS_1_2: ssl.TLSVersion.TLSv1_2,
     TlsVersion.TLS_1_3: ssl.TLSVersion.TLSv1_3,

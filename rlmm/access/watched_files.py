@@ -34,14 +34,10 @@ class FromFiles(Generic[_Read]):
         self._paths = tuple(paths)
         self._read = read
         self.reloads = 0
-        """How often what had changed was taken over."""
         self.failures = 0
-        """How often it could not be."""
         self.is_unusable = False
-        """Whether it cannot be, as it is now: a start would be refused."""
         self._seen = self._signature()
         self.value = read(None)
-        """What is in use."""
 
     def look(self) -> bool:
         """Load the files if they have changed; true if the value was replaced."""

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 LOCK = "rlmm.lock"
 _MODE = 0o750
-"""
-Mode of a folder that is made: other users of the machine may not read it; the group may reach a
-Unix socket in it that it may open.
-"""
+"""Other users may not read the folder; the group may reach a Unix socket in it."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors of a full disk, which passes without a change of the configuration."""

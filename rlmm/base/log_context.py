@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 IS_ANSWER = "is_answer"
 ANSWER: Mapping[str, object] = {IS_ANSWER: True}
-"""
-Marks, by `extra`, a line that answers an operator's request: it is never held back as a repeat.
-"""
+"""Marks, by `extra`, an answer to an operator, which is never held back as a repeat."""
 
 _NONE: Mapping[str, object] = {}
 _BOUND: ContextVar[Mapping[str, object]] = ContextVar("rlmm line fields", default=_NONE)

@@ -52,7 +52,6 @@ MODULES: Final = {
     "spark_tiering.sources.settings": "spark_tiering.segment_sources.settings",
     "spark_tiering.work": "spark_tiering.executor",
 }
-"""Old module -> its successor."""
 NAMES: Final = {
     "rlmm.log.files": {"FilesLog": "rlmm.log.files.files_log.FilesLog"},
     "rlmm.log.memory": {"MemoryLog": "rlmm.log.memory.memory_log.MemoryLog"},

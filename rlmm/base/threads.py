@@ -32,7 +32,6 @@ class OwnedThread(threading.Thread):
     def __init__(self, name: str, work: Callable[[], object]) -> None:
         super().__init__(target=work, name=name, daemon=True)
         self.is_left = False
-        """Whether its caller has stopped waiting for it."""
 
 
 def left_behind() -> list[str]:

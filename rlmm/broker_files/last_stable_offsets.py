@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.errors import LogError
 
@@ -18,20 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.broker_files.statistics import BrokerFilesCounters
+    from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
     from rlmm.metadata.ids import TopicIdPartition
 
 REFUSING_AGE_S: Final = 1.0
 """No older may an offset be that a file is refused by."""
 _KEPT_MAX: Final = 10_000
 """Beyond that those are forgotten that are too old to be of use."""
-
-
-class StableOffsetSource(Protocol):
-    async def last_stable_offset(self, partition: TopicIdPartition) -> int:
-        """Ask for the last stable offset now; raises `LogError` if no leader answers."""
-        ...
-
-    async def run(self) -> None: ...
 
 
 class KnownStableOffset(NamedTuple):
@@ -51,7 +44,7 @@ class CachedStableOffsets:
 
     def __init__(
         self,
-        teller: StableOffsetSource,
+        teller: LastStableOffsets,
         age_s_max: float,
         figures: BrokerFilesCounters,
         now_s: Callable[[], float] | None = None,

@@ -29,15 +29,14 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from rlmm.broker_files.disk import FileIdentity, FolderPlace, ListedFile
-    from rlmm.broker_files.last_stable_offsets import StableOffsetSource
     from rlmm.http.settings import BrokerLogSettings
+    from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
 
     T = TypeVar("T")
 
 _log = logging.getLogger("rlmm.http.broker_log.served")
 
 PIECE_BYTES: Final = 512 * 1024
-"""Read and written at a time: what one answer holds of its file."""
 
 
 class SealedFile(NamedTuple):
@@ -55,7 +54,7 @@ class SealedFile(NamedTuple):
 class BrokerLog:
     """The configured folders; *teller* knows the last stable offsets of their partitions."""
 
-    def __init__(self, settings: BrokerLogSettings, teller: StableOffsetSource) -> None:
+    def __init__(self, settings: BrokerLogSettings, teller: LastStableOffsets) -> None:
         self.figures = BrokerFilesCounters()
         self._settings = settings
         self._teller = teller

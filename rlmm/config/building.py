@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 _SERVERS = "kafka_bootstrap_servers"
 _LEARNED = "sidecar_clusters_max"
 _NOBODY = "localhost:1"
-"""Stands for the servers while it is tried whether the user's are to blame; never asked."""
+"""Stands in for the servers while they are left out; never asked."""
 _LOOKS_LEAST = 3
-"""How often the partitions are looked at within the time after which the process counts as stuck:
-one look may be late, and the next one as well."""
+"""Least looks at partitions in the heartbeat's time: two in a row may be late."""
 _LEADING_KEY = re.compile(r"([\w.]+)(?= must )", re.ASCII)
 
 

@@ -32,7 +32,6 @@ _KAFKA_FLAGS = {
     "kafka_command_config": "--command-config",
     "kafka_server_properties": "--server-properties",
 }
-"""Flags that Kafka's own tools have."""
 _DERIVED = {"cluster_id", "is_learned", "is_observer", "token_provider"}
 """Fields that follow from other keys: servers that are not set, `mode`, and the file of tokens."""
 _WITHOUT_NAME = {"security"}
@@ -161,4 +160,3 @@ def _docstrings(owner: type) -> dict[str, str]:
 
 
 KEYS: dict[str, Key] = {key.name: key for key in _keys()}
-"""Every key by its name, section by section."""

@@ -30,7 +30,6 @@ FILE_BYTES_MAX = 1 << 20
 """No configuration is longer; a device that never ends is."""
 
 CLUSTERS = "clusters"
-"""The table whose tables are clusters, by name."""
 
 _KAFKA = "kafka_"
 _CLUSTER_VARIABLES = f"{ENV_PREFIX}{CLUSTERS.upper()}_"
@@ -50,7 +49,7 @@ class Layer:
     unused: tuple[str, ...] = ()
     """Keys of a Java file that have no equivalent, as they are written there."""
     clusters: Mapping[str, Layer] = field(default_factory=dict)
-    """What the source says of single clusters, by their names."""
+    """Layers of single clusters, by name."""
 
 
 def flags_layer(flags: Mapping[str, str]) -> Layer:

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from rlmm.config.sections import Config
 
 DEFAULT = "default"
-"""Source of what nobody set."""
 FOLLOWS = "follows from the section kafka"
-"""Source of a kind of log that was not said."""
+"""Source of a kind of log that follows from other keys."""
 
 _JAVA_FILES = {"kafka_command_config": client_layer, "kafka_server_properties": server_layer}
 
@@ -49,7 +48,6 @@ class ConfigurationValue:
     value: object
     source: str
     cluster: str | None = None
-    """Whose value it is, where there are several."""
 
     @property
     def path(self) -> str:
@@ -59,7 +57,7 @@ class ConfigurationValue:
 @dataclass(frozen=True, slots=True)
 class LoadedConfiguration:
     config: Config
-    """Where there are clusters, only what belongs to the process as a whole means anything."""
+    """With clusters, only the settings of the process mean anything."""
     settings: tuple[ConfigurationValue, ...]
     notices: tuple[str, ...]
     clusters: Mapping[str, Config] = field(default_factory=dict)

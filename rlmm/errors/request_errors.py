@@ -117,6 +117,8 @@ class EventRejected(RequestError):
 
 
 class NotFound(RlmmError):
+    """The thing asked for does not exist here."""
+
     code = "not-found"
 
 
@@ -206,7 +208,7 @@ class TooBusy(RlmmError):
 
 class SidecarUnavailable(RlmmError):
     """
-    The service was not reached, or not in time; nothing was stored, else it is `OutcomeUnknown`.
+    The service was not reached in time; nothing was stored, else it is `OutcomeUnknown`.
     """
 
     code = "sidecar-unavailable"
@@ -216,7 +218,7 @@ class SidecarUnavailable(RlmmError):
 
 class Unresolved(RlmmError):
     """
-    A wait ended without its answer; *stored_at* is where the caller's event is, if it has one.
+    A wait ended without its answer; `stored_at` is where the caller's event is, if any.
     """
 
     code = "unresolved"

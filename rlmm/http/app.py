@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 NO_STORE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-"""Answers must not be cached."""
 SERVER: Final = "rlmm"
 """The name without versions, which would help an attacker."""
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rlmm.http.settings import HttpSettings
 
 LOCAL: Final = Client("this-machine", Role.READER, is_limited=False)
-"""A client on this machine without a token."""
 _FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Real-IP", "Via")
 _LOCAL_NAMES: Final = {"localhost", "127.0.0.1", "::1"}
 

@@ -47,9 +47,7 @@ class ServedConnection(asyncio.Protocol):
         self._is_taken = False
         self.transport: asyncio.Transport | None = None
         self.client: Client | None = None
-        """Whose it counts as."""
         self.quiet_s: float | None = None
-        """Since when no request is under way; `None`: one is."""
         self.begun_s: float | None = None
         """Since when a request is expected: something of it came, or it is the first."""
         self.blocked_s: float | None = None
@@ -96,7 +94,6 @@ class Connections:
         self._figures = figures
         self._limits = limits
         self._open: dict[object, ServedConnection] = {}
-        """By the server's own protocol of each."""
         self._questions = 0
         most = settings.connections_max
         self._questions_max = max(1, most - max(1, most // _KEPT_SHARE))

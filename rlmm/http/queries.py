@@ -125,7 +125,6 @@ QUESTIONS: Mapping[str, Callable[[PartitionQueries, Mapping[str, Any]], ViewObje
     "size": size,
     "partition-delete": partition_delete,
 }
-"""Queries of one user partition, by the last word of their path."""
 
 
 async def segments_for(

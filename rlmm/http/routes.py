@@ -25,9 +25,7 @@ from rlmm.http.parameters import (
 class AccessRule(StrEnum):
     EVERYBODY = "everybody"
     HEALTH = "health"
-    """Everybody, unless `http.health_open` is false."""
     METRICS = "metrics"
-    """Everybody, unless `http.metrics_open` is false."""
     READER = "reader"
 
 
@@ -202,4 +200,3 @@ ROUTES: Final = (
         errors=(*_FILE_ERRORS, 409, 416),
     ),
 )
-"""In the order in which they are described."""

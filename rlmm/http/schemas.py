@@ -107,4 +107,3 @@ SCHEMAS: Final[Mapping[str, Any]] = {
     "Text": {"type": "string"},
     "Document": {"type": "object"},
 }
-"""By name: every answer, and the objects in them."""

@@ -25,7 +25,6 @@ from rlmm.metrics.http_statistics import HttpCounters
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     from rlmm.access.authentication import Authenticator
@@ -67,19 +66,13 @@ class HttpServer:
         )
         self._server: asyncio.Server | None = None
         self.addresses: list[tuple[str, int]] = []
-        """Where it is reached."""
 
     async def __aenter__(self) -> Self:
         """Listen, if anywhere; raises `ConfigError` where that is not possible."""
         await self.begin()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def begin(self) -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rlmm.engine.statistics import EngineStatistics
     from rlmm.metrics.http_statistics import HttpCounters
     from rlmm.metrics.os_statistics import ProcessFigures
-    from rlmm.metrics.served_state import SidecarFigures
     from rlmm.pump.statistics import FollowerStatistics
+    from rlmm.sidecar.statistics import SidecarStatistics
     from rlmm.telemetry.logs import LinesStatistics
     from rlmm.views.readiness import ProcessStatus
 
@@ -57,11 +57,10 @@ class Scrape:
     standing: ProcessStatus
     is_started: bool
     service: ServiceStatistics | None
-    """`None` before the service is there."""
     process: ProcessFigures
     http: HttpCounters
     lines: LinesStatistics | None
-    sidecar: SidecarFigures | None
+    sidecar: SidecarStatistics | None
     access: AccessStatistics | None
     broker_log: BrokerLogFigures | None
     has_places: bool

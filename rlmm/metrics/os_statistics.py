@@ -21,7 +21,6 @@ class ProcessFigures:
     max_fds: int | None = None
     cpu_s: float | None = None
     begin_s: float | None = None
-    """When it began, in seconds since 1970."""
 
 
 def measure_process() -> ProcessFigures:

@@ -33,7 +33,6 @@ class SourcesCollector(Collector):
         self._settings = settings
         self._figures = figures
         self.process = ProcessFigures()
-        """What the operating system said last."""
 
     def collect(self) -> Iterator[Family]:
         scrape = self._scrape()

@@ -8,7 +8,7 @@ that all is well.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rlmm.errors import NotReady, WrongCluster
 from rlmm.log.replay_progress import NotReadyReason
@@ -16,89 +16,15 @@ from rlmm.views.readiness import ProcessStatus
 from rlmm.views.status import copying_view, figures_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from rlmm.access.authentication import AccessStatistics
     from rlmm.broker_files.sealed_segments import BrokerLog
     from rlmm.engine.engine import Engine
-    from rlmm.engine.service import ServiceStatistics
+    from rlmm.engine.service import Service
+    from rlmm.sidecar.statistics import SidecarStatistics
     from rlmm.telemetry.logs import LinesStatistics
     from rlmm.views.values import View
-
-
-class ServedProcess(Protocol):
-    engines: dict[str, Engine]
-    expected: tuple[str, ...]
-    failure: str
-    opening: dict[str, str]
-
-    @property
-    def missing(self) -> Mapping[str, str]:
-        """Engines that were added at run time and are absent now, by name, with the reason."""
-
-    @property
-    def end(self) -> str:
-        """Return why the service answers nothing any more."""
-
-    def statistics(self) -> ServiceStatistics: ...
-
-
-class SidecarFigures(Protocol):
-    @property
-    def connections(self) -> Mapping[str, int]: ...
-
-    @property
-    def connections_max(self) -> int: ...
-
-    @property
-    def accepted(self) -> int:
-        """Connections since the start."""
-
-    @property
-    def refused(self) -> int:
-        """Connections above the limit."""
-
-    @property
-    def cut_off(self) -> Mapping[str, int]:
-        """Connections that the service closed, by reason."""
-
-    @property
-    def answered(self) -> Mapping[str, int]: ...
-
-    @property
-    def refusals(self) -> Mapping[tuple[str, str], int]:
-        """Refused requests by method and code."""
-
-    @property
-    def waiting(self) -> int: ...
-
-    @property
-    def waiting_bytes(self) -> int: ...
-
-    @property
-    def abandoned(self) -> int:
-        """Waiting requests whose client has disconnected."""
-
-    @property
-    def bytes_in(self) -> int: ...
-
-    @property
-    def bytes_out(self) -> int: ...
-
-    @property
-    def held_bytes(self) -> int: ...
-
-    @property
-    def greeting_bytes(self) -> int:
-        """Received bytes of connections before their hello."""
-
-    @property
-    def slow_clients(self) -> int:
-        """Return how often a client did not read its answers in time."""
-
-    @property
-    def takeovers(self) -> int:
-        """Return how often a new start of a broker replaced an older one."""
 
 
 class ServedState:
@@ -109,7 +35,7 @@ class ServedState:
         version: str,
         *,
         lines: Callable[[], LinesStatistics] | None = None,
-        sidecar: Callable[[], SidecarFigures] | None = None,
+        sidecar: Callable[[], SidecarStatistics] | None = None,
         access: Callable[[], AccessStatistics] | None = None,
         broker_log: BrokerLog | None = None,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
@@ -120,11 +46,11 @@ class ServedState:
         self.access = access
         self.broker_log = broker_log
         self.now_ms = now_ms
-        self.process: ServedProcess | None = None
+        self.process: Service | None = None
         self.is_started = False
         """Whether everything was answered from at least once."""
 
-    def begin(self, process: ServedProcess) -> None:
+    def begin(self, process: Service) -> None:
         """Attach the service; its logs need not be open yet."""
         self.process = process
 

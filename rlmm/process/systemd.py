@@ -13,14 +13,14 @@ import os
 import socket
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from rlmm.views.readiness import ProcessStatus, liveness_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rlmm.engine.statistics import EngineStatus
+    from rlmm.engine.service import Service
 
 _log = logging.getLogger("rlmm.notify")
 
@@ -28,36 +28,12 @@ SOCKET_VARIABLE: Final = "NOTIFY_SOCKET"
 WATCHDOG_VARIABLE: Final = "WATCHDOG_USEC"
 WATCHDOG_PID_VARIABLE: Final = "WATCHDOG_PID"
 LOOK_FIRST_S: Final = 0.1
-"""How often the notices look whether the process takes requests, until it does."""
 LOOK_S: Final = 2.0
-"""How often they look for another status from then on."""
 EXTENSION_S: Final = 30.0
-"""Extension of the start time-out that each notice asks for."""
 _EXTENSIONS = 6
 """Notices within one extension, since one may get lost."""
 _STATUS_CHARACTERS_MAX = 500
 _USEC = 1_000_000
-
-
-class _Engine(Protocol):
-    def standing(self) -> EngineStatus: ...
-
-
-class SupervisedProcess(Protocol):
-    @property
-    def engines(self) -> Mapping[str, _Engine]: ...
-
-    @property
-    def expected(self) -> tuple[str, ...]: ...
-
-    @property
-    def missing(self) -> Mapping[str, str]: ...
-
-    @property
-    def failure(self) -> str: ...
-
-    @property
-    def end(self) -> str: ...
 
 
 class NotifySocket:
@@ -120,7 +96,7 @@ class SupervisorNotices:
         address = environ.get(SOCKET_VARIABLE)
         self._socket = NotifySocket(address) if address else None
         self._watchdog_s = watchdog_s(environ) if address else None
-        self._process: SupervisedProcess | None = None
+        self._process: Service | None = None
         self._is_open = is_open
         self._heartbeat_s_max = heartbeat_s_max
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
@@ -128,7 +104,7 @@ class SupervisorNotices:
         self._is_ready = False
         self._extend_s = float("-inf")
 
-    def begin(self, process: SupervisedProcess) -> None:
+    def begin(self, process: Service) -> None:
         self._process = process
 
     @contextmanager

@@ -41,10 +41,8 @@ if TYPE_CHECKING:
     from rlmm.metrics.served_state import ServedState
 
 LOG_FOLDER = "log"
-"""Folder of the embedded log, below the data folder."""
 SNAPSHOT_FOLDER = "snapshots"
 CLUSTERS_FOLDER = "clusters"
-"""Below the data folder: a folder for each named cluster."""
 
 
 def plans_of(configuration: LoadedConfiguration) -> list[EnginePlan]:

@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.sidecar.starts")
 
 STARTS_KEPT: Final = 64
-"""Starts of one broker that are remembered in their order, to know an earlier one when it comes
-back. Of more than these only connected ones are."""
+"""Starts of one broker that are remembered, beside connected ones."""
 SETTLE_S: Final = 30.0
-"""Time for a restarted broker to report in several pieces what it has: as long as a client waits
-for the answer to one of them."""
+"""Time for a restarted broker to report in pieces, as long as a client waits for one."""
 NOTHING: Final[frozenset[TopicIdPartition]] = frozenset()
 _NOBODY: Final = Gate()
 """Refuses all as `NotReady`, for brokers without an engine."""
@@ -40,7 +38,6 @@ _NOBODY: Final = Gate()
 @dataclass(frozen=True, slots=True)
 class BrokerStatistics:
     partitions: int | None
-    """`None` before the first report."""
     connections: int
     takeovers: int
     superseded: int
@@ -53,15 +50,12 @@ class BrokerStart:
     def __init__(self, broker: BrokerSessions, instance: Uuid | None, number: int) -> None:
         self.broker = broker
         self.instance = instance
-        """`None`: hello named none. Such starts are all alike: they speak for the start that
-        reported last."""
+        """`None`: hello named none. Such starts speak for the start that reported last."""
         self.number = number
-        """In the order of the starts."""
         self.connections = 0
         self.reads: PartitionQueries
         self.move()
         self._is_named = False
-        """Whether the log has a warning about this start."""
 
     def move(self) -> None:
         engine = self.broker.engine
@@ -138,9 +132,7 @@ class BrokerSessions:
     def __init__(self, broker_id: int, engine: Engine | None) -> None:
         self.broker_id = broker_id
         self.engine = engine
-        """`None` while no engine answers the broker."""
         self.partitions: frozenset[TopicIdPartition] | None = None
-        """`None` before the first report."""
         self.kept = NOTHING
         """Partitions from before a restart that the broker has not reported yet."""
         self.settles_s: float | None = None

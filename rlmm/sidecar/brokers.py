@@ -54,14 +54,12 @@ class BrokerAssignments:
     def __init__(self, engine: Engine, *, is_followed: bool, brokers_max: int) -> None:
         """*is_followed*: the engine answers for the brokers' partitions alone."""
         self.engine: Engine | None = engine
-        """`None` while no engine answers them."""
         self._is_followed = is_followed
         self._brokers_max = brokers_max
         self._brokers: dict[int, BrokerSessions] = {}
         self._holdings = AssignmentCounts()
         self._generation = 0
         self.takeovers = 0
-        """Including those of forgotten brokers."""
 
     def __contains__(self, broker: BrokerSessions) -> bool:
         return self._brokers.get(broker.broker_id) is broker

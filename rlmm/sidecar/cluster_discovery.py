@@ -38,16 +38,13 @@ _log = logging.getLogger("rlmm.sidecar.learning")
 _TRIAL_S: Final = 10.0
 """Time for a cluster to answer at a reported address: enough to skip several silent brokers."""
 _LOOK_S: Final = 2.0
-"""How often learned clusters that are not followed, or not reached, are looked after: a broker says
-hello only once."""
+"""Interval of the care for learned clusters: a broker says hello only once."""
 _PATIENCE_S: Final = 60.0
-"""How long an engine may try to reach its cluster where it was: by default as long as its gates
-stay open."""
+"""How long an engine may try its old address: as long as gates stay open."""
 _TOLD_MAX: Final = 4
 """Further reported addresses that are remembered for each cluster: the newest."""
 _OPENING = "its log is being opened"
 _THREAD: Final = "learned-clusters"
-"""Name of the thread that reads and writes the file of learned clusters."""
 
 
 class ProcessEngines:
@@ -70,14 +67,11 @@ class ProcessEngines:
         self._follows_brokers = follows_brokers
         self._service: Service | None = None
         self._is_read = False
-        """Whether the file of learned clusters was read."""
         self._learned: dict[str, str] = {}
-        """The address of each learned cluster, by its id; its engine runs, or is missing in the
-        service."""
+        """Addresses by id; an engine runs, or is missing in the service."""
         self._engines: dict[str, tuple[Engine, float]] = {}
         """The engine of each learned cluster, and when it began."""
         self._told: dict[str, list[str]] = {}
-        """Other addresses that brokers reported, the newest last."""
         self._away_s: dict[str, float] = {}
         """Since when each engine does not reach its cluster."""
         self._trials = ConnectionTrials(lambda: asyncio.get_running_loop().time())

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 HELLO_BYTES_MAX: Final = 64 * 1024
-"""Largest frame before hello."""
 TURN_S: Final = 0.002
 """How long the requests of one connection may take before others have their turn."""
 
@@ -97,11 +96,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._held_bytes = 0
         self._closing = False
         self._is_last = False
-        """Whether nothing more is read, because the service stops."""
         self.heard_s = self._loop.time()
-        """When the last request came, by the loop's clock."""
         self.blocked_s: float | None = None
-        """Since when the client has not taken its answers."""
         self.closing_s: float | None = None
 
     # --------------------------------------------------------------------- from the transport

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 AGAIN: Final = Pauses(1.0, 60.0)
-"""Pauses between tries of one address: clients ask several times a second, and people repair
-addresses."""
+"""Pauses between tries of one address: clients ask several times a second."""
 OTHER_S: Final = 1.0
-"""Between tries of different addresses of one cluster: wrong reports delay a right one no
-longer."""
+"""Between other addresses of a cluster: wrong reports delay a right one no longer."""
 AT_A_TIME_MAX: Final = 8
 """Clusters that are tried at a time and were never followed: each opens connections for seconds."""
 REMEMBERED_MAX: Final = 256

@@ -51,7 +51,6 @@ _FOUND: Final = b"\x92\xc0"
 """The answer to one of several look-ups in front of its segment: an array of no error and that."""
 _NOTHING: Final = b"\x92\xc0\xc0"
 _ANSWER_ROOM: Final = 1_024
-"""Bytes of a frame that are left for all but the segments of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +194,6 @@ READS: Final[Mapping[str, Callable[[PartitionQueries, Args, RequestLimits], obje
     "is_ready": _is_ready,
 }
 COUNTS: Final = {name: len(METHODS[name].args) for name in READS}
-"""How many arguments each has without options."""
 
 
 def _pass(_: TopicIdPartition) -> Shard:

@@ -37,7 +37,6 @@ _FILES_KEPT = 512
 """Files that the process needs beside connections: its log, snapshots, connections to brokers."""
 _BACKLOG = 1_024
 _LOOKS = 8
-"""How often each time-out is checked before it is over."""
 _LOOK_LEAST_S, _LOOK_MOST_S = 0.01, 1.0
 _REMOVE_S = 1.0
 """How long the end waits for a disk that hangs before it leaves the file of the socket."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rlmm.sidecar.session import ClientSession
 
 OF_CONNECTION_MAX: Final = 4
-"""Reads of the log at a time, for one connection."""
 ALL_MAX: Final = 16
 """And for all: as many megabytes, few for brokers and disks."""
 LOG_S: Final = 10.0

@@ -39,13 +39,11 @@ _PIECE: Final = 500
 IMAGES_SHARE: Final = 2
 """Images may use one part in so many of the memory for waiting requests."""
 IN_PLACE_SEGMENTS: Final = 250
-"""Images up to so many segments are made on the event loop, below a millisecond; larger ones in a
-thread."""
+"""Larger images are made in a thread; these take below a millisecond."""
 SEGMENT_BYTES: Final = 96
 """Estimate for a segment in an image that is not made yet."""
 AROUND_BYTES: Final = 4 * 1024
 IDLE_S: Final = 60.0
-"""How long an image is kept for a client that does not read on."""
 
 
 async def list_partitions(

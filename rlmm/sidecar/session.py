@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 
 
 _RECEIVED_BYTES: Final = 256 * 1024
-"""Bytes taken from a socket at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +63,9 @@ class SessionContext:
     door: Authenticator
     figures: FrameServerCounters
     status: Callable[[Engine], Mapping[str, object]]
-    """The statistics of an engine, for operators."""
     server: str
-    """Name and version of this program."""
     mode: str
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(_RECEIVED_BYTES)))
-    """Holds received bytes until they are taken."""
 
 
 class ClientSession:
@@ -90,19 +86,15 @@ class ClientSession:
         self._context = context
         self._bounds = RequestLimits.of(context.settings)
         self.hello: ClientHello | None = None
-        """`None` before hello."""
         self._engine: Engine | None = None
-        """`None` before the engine is known to be that of the client's cluster."""
         self._reads: PartitionQueries | None = None
         self._client: Client | None = None
         """Counts as one connection of the client."""
         self.broker: BrokerStart | None = None
-        """The start of the broker that this client speaks for."""
         self.meter: Callable[[], None] | None = None
         """Called for each request of a client with a rate limit; raises `TooBusy`."""
         self.image = OpenImage(context.settings, context.figures)
         self.log_reads = 0
-        """Calls of the log that are under way for the client."""
 
     @property
     def figures(self) -> FrameServerCounters:

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     Take = Callable[[bytes], None]
 
 NO_FILE: Final = -1
-"""The descriptor of a socket that the event loop reads."""
 RECEIVED_BYTES: Final = 16 * 1024
-"""Bytes taken from a socket at a time; each request allocates that much, and most have a
-hundred."""
+"""Bytes taken from a socket at a time, and allocated for each request."""
 _SOCKETS_MAX: Final = 256
 """Sockets in one turn, before other work of the loop."""
 _ANSWERS_MAX: Final = 16

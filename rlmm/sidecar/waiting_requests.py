@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 
 KEPT_FACTOR: Final = 32
-"""Bytes of memory that a waiting request keeps, at most, for each byte of its frame: offsets in
-`at_least` and epochs of a segment grow most."""
+"""Most bytes kept for each byte of a waiting frame: offsets and epochs grow most."""
 KEPT_BYTES: Final = 4 * 1024
 """Bytes that any waiting request keeps: its task, and what it waits for."""
 

@@ -45,11 +45,9 @@ class LinesStatistics:
     written: Mapping[str, int]
     """By level; the counts of repeats are lines as well."""
     suppressed: int
-    """Repeats that were counted and not written."""
     failed: int
     """Lines whose writing failed: the stream is closed, its reader is gone, the disk is full."""
     last_failure: str
-    """Why, the last time; empty while none has failed."""
 
 
 class LogLines(logging.StreamHandler[TextIO]):

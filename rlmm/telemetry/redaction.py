@@ -25,9 +25,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d")
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])")
 _PATH = re.compile(r"(?<![\w/.])/(?:[^\s/:,;'\"]+/)*[^\s/:,;'\"]+")
 _NAMES = {"topic"}
-"""Keys whose value is a topic's name."""
 _OPAQUE = {"custom_metadata", "value", "value_hex", "key", "key_hex"}
-"""Keys whose value is bytes that somebody else made."""
 _STANDIN = re.compile(r"(?:topic|host|path)-[0-9a-f]{8}")
 
 

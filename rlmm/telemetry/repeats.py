@@ -22,7 +22,6 @@ class LineKind:
     level: int
     template: str
     cluster: object = None
-    """The name of the engine whose line it is, where it is one's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,6 @@ FIELDS: Final[Mapping[type[RlmmError], Mapping[str, Callable[[object], object]]]
     errors.Unresolved: {"stored_at": _place},
     errors.LogTruncated: {"log_start": _integer_or_none, "next_offset": _integer_or_none},
 }
-"""The fields of each error class beside its message, with their readers."""
 
 DERIVED_FIELDS: Final[Mapping[type[RlmmError], tuple[str, ...]]] = {
     errors.NotReady: ("records_left",)

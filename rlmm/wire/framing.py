@@ -14,7 +14,6 @@ from typing import Final
 from rlmm.errors import InvalidArgument, ProtocolError
 
 FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Largest payload of a frame, in either direction, unless it is configured otherwise."""
 HEAD_BYTES: Final = 4
 
 _LENGTH = struct.Struct(">I")
@@ -38,7 +37,6 @@ class FrameReader:
     def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._frame_bytes_max = frame_bytes_max
         self._partial = bytearray()
-        """The beginning of a frame that is not complete."""
         self._needed = HEAD_BYTES
         """Bytes of *partial* with which it is known more, or complete."""
         self._refused: ProtocolError | None = None

@@ -34,7 +34,6 @@ ROLES: Final = ("reader", "broker", "admin")
 class ClientHello:
     versions: tuple[int, ...]
     client: str
-    """Name and version of the program, for the log."""
     token: str | None = field(default=None, repr=False)
     cluster_id: str | None = None
     broker_id: int | None = None
@@ -49,19 +48,14 @@ class ClientHello:
 class ServiceLimits:
     frame_bytes_max: int = FRAME_BYTES_MAX
     pipeline_max: int = 0
-    """Requests under way on one connection."""
     waiting_max: int = 0
-    """Of these, writes and reads that wait."""
     lookups_max: int = 0
-    """Look-ups in one `segments_for`."""
     page_max: int = 0
-    """Segments in one page."""
     idle_ms: int = 0
     """A connection without any request for so long is closed; 0: never."""
     timeout_ms_max: int = 0
     """What a longer `timeout_ms` counts as; 0, as everything below: nothing was said of it."""
     assign_max: int = 0
-    """Partitions in one `assign` or `stop_partitions`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ class Method:
     result: str
     meaning: str
     is_write: bool = False
-    """Whether an event is stored."""
     is_safe_to_repeat: bool = True
     """Whether a client may send it again after a lost answer."""
 

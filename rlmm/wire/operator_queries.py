@@ -45,12 +45,10 @@ class PartitionCounts(NamedTuple):
 
 class SummaryPage(NamedTuple):
     position: int
-    """Of the metadata partition, at the moment of the page."""
     is_whole: bool
     """Whether the page leaves out nothing that the client may not see."""
     summaries: list[PartitionCounts]
     after: bytes | None
-    """The key for the next page; `None`: there is none."""
 
 
 class LogEnds(NamedTuple):
@@ -65,7 +63,6 @@ class LogPiece(NamedTuple):
 
     data: bytes
     next_offset: int
-    """Where to read on after all of it."""
     left_bytes: int
     """Bytes behind *data* that are still to be read."""
 

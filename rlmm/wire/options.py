@@ -28,7 +28,6 @@ class ReadOptions(TypedDict, total=False):
     linearizable: bool
     """Every event that was stored before the call must have been applied."""
     timeout_s: float | None
-    """`None`: as the client or the engine is configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,6 @@ class FreshnessOptions:
     linearizable: bool = False
     """Every event that was stored before the call must have been applied."""
     timeout_ms: int | None = None
-    """`None`: the setting of the service."""
 
     @property
     def waits(self) -> bool:

@@ -20,7 +20,6 @@ _CUSTOM_AT: Final = 65
 ROWS_KEPT: Final = 8_192
 """Packed rows that are kept, in some 4 MB."""
 ROW_BYTES_KEPT: Final = 512
-"""Longest row that is kept, since custom metadata may be long."""
 _SHORT: Final = 0x80
 _ANY_PARTITION: Final = TopicIdPartition(Uuid(bytes(UUID_BYTES)), "", 0)
 """Any partition will do: the value does not contain it."""
