@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from broker_adapter.stand_in import StandInService
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.python_shard import PythonShard
+    from rlmm.metadata.segment import SegmentMetadata
     from rlmm.wire.options import FreshnessOptions
 
 Args = list[Any]
@@ -114,13 +115,13 @@ def _look_up(method: str) -> Callable[[_Asked, Args], object]:
 def _segments_for(asked: _Asked, args: Args) -> object:
     answers: list[object] = []
     for partition, epoch, offset in questions.read_lookups(args[0]):
+        found: SegmentMetadata | RlmmError | None
         try:
             _require_lookup(epoch, offset)
             found = asked.known(partition).segment_for(partition, epoch, offset)
         except RlmmError as error:
-            answers.append(questions.segment_answer_value(error))
-        else:
-            answers.append(questions.segment_answer_value(found))
+            found = error
+        answers.append(questions.segment_answer_value(found))
     return answers
 
 
@@ -131,19 +132,9 @@ def _highest_offset(asked: _Asked, args: Args) -> object:
 
 
 def _list_segments(asked: _Asked, args: Args) -> object:
-    partition, after, limit = args
-    return _page(asked, values.read_partition(partition), None, after, limit)
-
-
-def _list_segments_by_epoch(asked: _Asked, args: Args) -> object:
-    partition, epoch, after, limit = args
-    chosen = uint31(epoch, "a leader epoch")
-    return _page(asked, values.read_partition(partition), chosen, after, limit)
-
-
-def _page(
-    asked: _Asked, partition: TopicIdPartition, epoch: int | None, after: object, limit: object
-) -> object:
+    *where, after, limit = args
+    epoch = uint31(where[1], "a leader epoch") if len(where) > 1 else None
+    partition = values.read_partition(where[0])
     key = questions.read_page_key(after)
     size = uint31(limit, "the limit of a page")
     if not size:
@@ -197,7 +188,7 @@ _QUESTIONS: Final[Mapping[str, Callable[[_Asked, Args], object]]] = {
     "highest_offset": _highest_offset,
     "next_segment_with_txn_index": _look_up("next_segment_with_txn_index"),
     "list_segments": _list_segments,
-    "list_segments_by_epoch": _list_segments_by_epoch,
+    "list_segments_by_epoch": _list_segments,
     "remote_log_size": _remote_log_size,
     "partition_delete": _partition_delete,
     "is_ready": _is_ready,
@@ -307,8 +298,7 @@ def _stop_partitions(service: StandInService, broker_id: int | None, args: Args)
     return 1
 
 
-def _read_token(service: StandInService, broker_id: int | None, args: Args) -> object:
-    del broker_id, args
+def _read_token(service: StandInService, _broker_id: int | None, _args: Args) -> object:
     return {shard.partition: shard.position - 1 for shard in service.shards}
 
 
@@ -316,11 +306,6 @@ def _status(service: StandInService, broker_id: int | None, args: Args) -> objec
     del args
     share = None if broker_id is None else service.shares.get(broker_id)
     return {"assigned": None if share is None else len(share)}
-
-
-def _ping(service: StandInService, broker_id: int | None, args: Args) -> object:
-    del service, broker_id, args
-    return None
 
 
 ANSWERS: Final[Mapping[str, Callable[[StandInService, int | None, Args], object]]] = {
@@ -331,5 +316,5 @@ ANSWERS: Final[Mapping[str, Callable[[StandInService, int | None, Args], object]
     "stop_partitions": _stop_partitions,
     "read_token": _read_token,
     "status": _status,
-    "ping": _ping,
+    "ping": lambda _service, _broker_id, _args: None,
 }

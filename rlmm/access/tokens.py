@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import re
+import secrets
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from rlmm.access.roles import read_grant
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.access.roles import Grant
+
 
 TOKENS_MAX: Final = 1_000
 """Each token that is shown is compared with all of them."""
@@ -134,3 +138,42 @@ def _digest_in(text: str, at: str) -> bytes:
         )
         raise ConfigError(msg)
     return digest_of(text)
+
+
+_RANDOM_BYTES: Final = 32
+
+
+def own_token(path: Path, key: str) -> str:
+    """
+    Return the token in the file that *key* names, creating the file if absent. Blocks.
+
+    Raises `ConfigError` if the file cannot be created, or other users may read it.
+    """
+    try:
+        if not path.exists():
+            _make(path)
+    except OSError as error:
+        msg = f"{key} {path} cannot be written: {error.strerror or error}"
+        raise ConfigError(msg) from error
+    require_private(path, key)
+    token = text_of(path, key).strip()
+    if not is_token(token):
+        msg = f"{key} {path} must hold one token and nothing else: remove it, and one is made"
+        raise ConfigError(msg)
+    return token
+
+
+def _make(path: Path) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        beside.unlink()
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(f"{secrets.token_hex(_RANDOM_BYTES)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            beside.unlink()

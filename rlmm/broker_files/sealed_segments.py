@@ -7,12 +7,14 @@ offset; a later read returns bytes of that same file, or nothing.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from rlmm.base.threads import OwnThread
 from rlmm.broker_files import disk
-from rlmm.broker_files.disk_threads import DiskThreads
 from rlmm.broker_files.last_stable_offsets import CachedStableOffsets
 from rlmm.broker_files.sealed_files import (
     OWN_TOPICS,
@@ -23,16 +25,16 @@ from rlmm.broker_files.sealed_files import (
 )
 from rlmm.broker_files.statistics import BrokerFilesCounters
 from rlmm.broker_files.views import dumped, files_view, partitions_view
-from rlmm.errors import FileAbsent, LogError, NotSealed, TooBusy
+from rlmm.errors import FileAbsent, LogError, LogUnavailable, NotSealed, TooBusy
 
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from collections.abc import Callable
 
     from rlmm.broker_files.disk import FileIdentity, FolderPlace, ListedFile
     from rlmm.http.settings import BrokerLogSettings
     from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
 
-    T = TypeVar("T")
+T = TypeVar("T")
 
 _log = logging.getLogger("rlmm.http.broker_log.served")
 
@@ -138,3 +140,40 @@ def _require_name(name: str) -> None:
     if not is_ever_read(name):
         msg = f"no file is served that is called {name!a:.80}"
         raise FileAbsent(msg)
+
+
+class DiskThreads:
+    def __init__(self, most: int, timeout_s: float) -> None:
+        self._places = asyncio.Semaphore(most)
+        self._most = most
+        self._timeout_s = timeout_s
+
+    async def do(self, work: Callable[[], T]) -> T:
+        """
+        Run *work* in a thread and return its result; a cancelled caller does not wait.
+
+        Raises `TooBusy` if no thread was free in time, `LogUnavailable` if the work did not end.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._places.acquire()
+        except TimeoutError:
+            msg = f"{self._most} reads of disks are under way, and none has ended"
+            raise TooBusy(msg) from None
+        own = OwnThread("broker log")
+        future = asyncio.get_running_loop().run_in_executor(own, work)
+        future.add_done_callback(self._done)
+        try:
+            await asyncio.wait((future,), timeout=self._timeout_s)
+        finally:
+            if not future.done():
+                own.let_go()
+        if not future.done():
+            msg = f"the disk has not answered for {self._timeout_s:g} s"
+            raise LogUnavailable(msg)
+        return future.result()
+
+    def _done(self, future: asyncio.Future[T]) -> None:
+        self._places.release()
+        with suppress(asyncio.CancelledError):
+            future.exception()  # looked at, so that it is not reported as forgotten

@@ -41,9 +41,7 @@ class ConfigurationBuilder:
     given: Mapping[str, KafkaSetting]
 
     def config(self) -> Config:
-        """
-        Build and cross-check every section; raises a one-line `ConfigError` for the first fault.
-        """
+        """Build and cross-check every section; raises `ConfigError` for the first fault."""
         kind = self._kind()
         mode = self.values.get("mode")
         if mode is None:

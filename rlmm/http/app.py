@@ -79,8 +79,8 @@ class HttpApi:
         )
         self._answers: dict[str, Answer] = {
             "/livez": self._livez,
-            "/readyz": self._readyz,
-            "/startupz": self._startupz,
+            "/readyz": self._readiness,
+            "/startupz": self._readiness,
             "/metrics": self._show_metrics,
             "/openapi.json": self._openapi,
             "/v1/status": self._status,
@@ -88,9 +88,7 @@ class HttpApi:
             "/v1/ready": self._ready,
             "/v1/segments-for": self._segments_for,
             "/v1/segments": self._segments,
-            BROKER_LOG + "partitions": self._of_brokers,
-            BROKER_LOG + "files": self._of_brokers,
-            BROKER_LOG + "file": self._of_brokers,
+            **{BROKER_LOG + word: self._of_brokers for word in ("partitions", "files", "file")},
         }
 
     def application(self) -> web.Application:
@@ -121,10 +119,7 @@ class HttpApi:
             response = refused_by_status(error)
         except RlmmError as error:
             response = refusal(error)
-        except asyncio.CancelledError:
-            self._figures.count(path, 499)
-            raise
-        except ConnectionError:
+        except (asyncio.CancelledError, ConnectionError):
             self._figures.count(path, 499)
             raise
         except Exception:  # noqa: BLE001 - logged, and told as a fault
@@ -181,13 +176,8 @@ class HttpApi:
         )
         return answered(shown, 200 if shown.is_alive else 503)
 
-    async def _readyz(self, asked: AuthorizedRequest) -> web.StreamResponse:
-        return self._readiness(asked, is_startup=False)
-
-    async def _startupz(self, asked: AuthorizedRequest) -> web.StreamResponse:
-        return self._readiness(asked, is_startup=True)
-
-    def _readiness(self, asked: AuthorizedRequest, *, is_startup: bool) -> web.StreamResponse:
+    async def _readiness(self, asked: AuthorizedRequest) -> web.StreamResponse:
+        is_startup = asked.request.path == "/startupz"
         standing = self._sources.standing()
         shown = readiness_view(standing, is_verbose=asked.values.get("verbose", False))
         is_fine = self._sources.is_started if is_startup else standing.is_ready

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from rlmm.metrics.served_state import ServedState
     from rlmm.views.values import ViewObject
 
-Values = "Mapping[str, Any]"
-
 
 def reads_of(engine: Engine, client: Client) -> PartitionQueries:
     """Return the reads that *client* may use: for an administrator all that is stored."""
@@ -90,11 +88,10 @@ def segment_for(reads: PartitionQueries, values: Mapping[str, Any]) -> SegmentOr
 def next_segment_with_txn_index(
     reads: PartitionQueries, values: Mapping[str, Any]
 ) -> SegmentOrNoneView:
-    return _segment_or_none(
-        reads.next_segment_with_txn_index(
-            partition_of(values), values["epoch"], values["offset"]
-        )
-    )  # fmt: skip
+    found = reads.next_segment_with_txn_index(
+        partition_of(values), values["epoch"], values["offset"]
+    )
+    return _segment_or_none(found)
 
 
 def highest_offset(reads: PartitionQueries, values: Mapping[str, Any]) -> HighestOffsetView:
@@ -136,13 +133,12 @@ async def segments_for(
 ) -> dict[str, list[ViewObject]]:
     """Answer each look-up, in their order, by a segment, none, or an error."""
     await wait_fresh(engine, {partition for partition, _, _ in lookups}, values, settings)
-    answers: list[ViewObject] = []
-    for found in reads.segments_for(lookups):
-        if isinstance(found, RlmmError):
-            answers.append(refused_view(found))
-        else:
-            answers.append(_segment_or_none(found))
-    return {"answers": answers}
+    return {
+        "answers": [
+            refused_view(found) if isinstance(found, RlmmError) else _segment_or_none(found)
+            for found in reads.segments_for(lookups)
+        ]
+    }
 
 
 async def ready(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rlmm.engine.service import ServiceStatistics
     from rlmm.engine.statistics import EngineStatistics
     from rlmm.metrics.http_statistics import HttpCounters
-    from rlmm.metrics.os_statistics import ProcessFigures
+    from rlmm.metrics.page import ProcessFigures
     from rlmm.pump.statistics import FollowerStatistics
     from rlmm.sidecar.statistics import SidecarStatistics
     from rlmm.telemetry.logs import LinesStatistics

@@ -72,9 +72,6 @@ class RequestLimits:
         )
 
 
-Ask = "Callable[[Reads, Args, Bounds], object]"
-
-
 def _segment_for(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
     partition, epoch, offset = args
     found = reads.row_for(read_partition(partition), epoch, offset)
@@ -106,11 +103,6 @@ def _segments_for(reads: PartitionQueries, args: Args, bounds: RequestLimits) ->
             msg = f"{len(lookups)} look-ups have no room in one answer, ask for fewer at once"
             raise InvalidArgument(msg)
     return packed_array(answers)
-
-
-def _highest_offset(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
-    partition, epoch = args
-    return reads.highest_offset(read_partition(partition), epoch)
 
 
 def _next_segment_with_txn_index(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
@@ -160,10 +152,8 @@ def _limit(value: object) -> int:
 
 
 def _size_of(segment: SegmentMetadata) -> int:
-    custom = segment.custom_metadata
-    return (
-        _SEGMENT_BYTES + _EPOCH_BYTES * len(segment.epochs) + (0 if custom is None else len(custom))
-    )
+    custom = segment.custom_metadata or b""
+    return _SEGMENT_BYTES + _EPOCH_BYTES * len(segment.epochs) + len(custom)
 
 
 def _remote_log_size(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
@@ -177,21 +167,17 @@ def _partition_delete(reads: PartitionQueries, args: Args, _: RequestLimits) -> 
     return None if found is None else deletion_value(found)
 
 
-def _is_ready(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
-    return reads.is_ready(read_partition(args[0]))
-
-
 READS: Final[Mapping[str, Callable[[PartitionQueries, Args, RequestLimits], object]]] = {
     "segment_for": _segment_for,
     "segment": _segment,
     "segments_for": _segments_for,
-    "highest_offset": _highest_offset,
+    "highest_offset": lambda reads, args, _: reads.highest_offset(read_partition(args[0]), args[1]),
     "next_segment_with_txn_index": _next_segment_with_txn_index,
     "list_segments": _list_segments,
     "list_segments_by_epoch": _list_segments_by_epoch,
     "remote_log_size": _remote_log_size,
     "partition_delete": _partition_delete,
-    "is_ready": _is_ready,
+    "is_ready": lambda reads, args, _: reads.is_ready(read_partition(args[0])),
 }
 COUNTS: Final = {name: len(METHODS[name].args) for name in READS}
 
@@ -220,22 +206,10 @@ def partitions_of(method: str, args: Args) -> list[TopicIdPartition]:
 # ------------------------------------------------------------------------------------- writes
 
 
-def _added(args: Args) -> Event:
-    return read_segment(read_partition(args[0]), args[1])
-
-
-def _updated(args: Args) -> Event:
-    return read_update(args[:6])
-
-
-def _deleted(args: Args) -> Event:
-    return read_delete(args[:4])
-
-
 _EVENTS: Final[Mapping[str, Callable[[Args], Event]]] = {
-    "add_segment": _added,
-    "update_segment": _updated,
-    "put_partition_delete": _deleted,
+    "add_segment": lambda args: read_segment(read_partition(args[0]), args[1]),
+    "update_segment": lambda args: read_update(args[:6]),
+    "put_partition_delete": lambda args: read_delete(args[:4]),
 }
 
 

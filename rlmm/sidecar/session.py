@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
     from rlmm.gate.reads import PartitionQueries
     from rlmm.sidecar.broker_starts import BrokerStart
+    from rlmm.sidecar.brokers import BrokerAssignments
     from rlmm.sidecar.clusters import Clusters
     from rlmm.sidecar.settings import SidecarSettings
     from rlmm.sidecar.statistics import FrameServerCounters
@@ -70,16 +71,8 @@ class SessionContext:
 
 class ClientSession:
     __slots__ = (
-        "_bounds",
-        "_client",
-        "_context",
-        "_engine",
-        "_reads",
-        "broker",
-        "hello",
-        "image",
-        "log_reads",
-        "meter",
+        "_bounds", "_client", "_context", "_engine", "_reads", "broker", "hello", "image",
+        "log_reads", "meter",
     )  # fmt: skip
 
     def __init__(self, context: SessionContext) -> None:
@@ -286,22 +279,21 @@ class ClientSession:
         partitions, complete = read_assign(args, self._bounds)
         self._require(method)
         self._wake_log()
-        engine, start = self._speaking(method)
-        brokers = self._context.clusters.brokers(engine)
+        brokers, start = self._speaking(method)
         return brokers.assign(start, partitions, complete=complete)
 
     def _stop_partitions(self, method: Method, args: Args) -> object:
         partitions = read_stop(args, self._bounds)
         self._require(method)
-        engine, start = self._speaking(method)
-        return self._context.clusters.brokers(engine).stop(start, partitions)
+        brokers, start = self._speaking(method)
+        return brokers.stop(start, partitions)
 
-    def _speaking(self, method: Method) -> tuple[Engine, BrokerStart]:
+    def _speaking(self, method: Method) -> tuple[BrokerAssignments, BrokerStart]:
         engine = self.engine()
         if self.broker is None:
             msg = f"{method.name} is said by a broker: hello named no broker_id"
             raise NotPermitted(msg)
-        return engine, self.broker
+        return self._context.clusters.brokers(engine), self.broker
 
     def _read_token(self, method: Method, args: Args) -> object:
         self._require(method)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from click.testing import CliRunner
 
 from rlmm.access.authentication import Authenticator
-from rlmm.access.certificates import names_of
 from rlmm.access.roles import Peer, Role
+from rlmm.access.tls import names_of
 from rlmm.cli.main import cli
 from rlmm.config.loading import load
 from rlmm.errors import NotPermitted

@@ -12,7 +12,7 @@ from rlmm.access.settings import ClientCertificates
 from rlmm.gate.listings import next_page
 from rlmm.http import app, streaming
 from rlmm.metrics import page
-from rlmm.metrics.os_statistics import ProcessFigures
+from rlmm.metrics.page import ProcessFigures
 from rlmm.views.readiness import LivenessView, liveness_view
 from tests.integration.http.test_access import bearer, door_of
 from tests.integration.http.test_streaming import ORDERS, world_of

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 import trustme
 
-from rlmm.access.certificates import names_of, validity_of
+from rlmm.access.tls import names_of, validity_of
 from rlmm.errors import ConfigError
 
 CA = trustme.CA()

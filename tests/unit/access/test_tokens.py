@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.access.authentication import OWN_CLIENT, Authenticator
-from rlmm.access.local_token import own_token
 from rlmm.access.roles import Grant, Peer, Role
 from rlmm.access.settings import AccessSettings, TlsSettings
-from rlmm.access.tokens import Tokens, digest_of, read_tokens, read_tokens_file
+from rlmm.access.tokens import Tokens, digest_of, own_token, read_tokens, read_tokens_file
 from rlmm.errors import ConfigError, NotPermitted
 
 if TYPE_CHECKING:

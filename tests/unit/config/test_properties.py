@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlmm.base.java_properties import parse_properties
-from rlmm.config.jaas import parse_login
+from rlmm.config.kafka_names import parse_login
 from rlmm.errors import ConfigError
 
 FORMS = {
