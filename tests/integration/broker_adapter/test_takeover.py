@@ -15,11 +15,10 @@ from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.base.backoff import Pauses
 from rlmm.errors import InvalidArgument, NotPermitted, NotReady, Stopped, Superseded
-from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import started, tp
 from tests.support.engines import World, until
-from tests.support.server.frame_servers import listening
+from tests.support.server.frame_servers import serving_brokers
 
 if TYPE_CHECKING:
     from tests.support.server.fake_service import FakeService
@@ -38,10 +37,7 @@ def client_of(service: FakeService, **options: Any) -> RemoteLogMetadataClient:
 async def test_clients_of_two_starts_then_earlier_ends(caplog: pytest.LogCaptureFixture) -> None:
     """The later start that assigns has the broker, and the earlier one is refused with reason."""
     world = World()
-    async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True) as served,
-    ):
+    async with serving_brokers(world) as (engine, served):
         address = UnixAddress(served.path)
         async with RemoteLogMetadataClient(address, broker_id=1, settings=SETTINGS) as first:
             first.on_partition_leadership_changes([TP], [])
@@ -77,10 +73,7 @@ async def test_clients_of_one_start_when_they_share_their_instance_then_all_are_
     """Several clients with one instance are one broker, whichever sends the assignment."""
     world = World()
     instance = Uuid.of(1, 2)
-    async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True) as served,
-    ):
+    async with serving_brokers(world) as (_, served):
         address = UnixAddress(served.path)
         async with (
             RemoteLogMetadataClient(address, broker_id=1, instance=instance) as one,

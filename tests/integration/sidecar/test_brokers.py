@@ -13,7 +13,7 @@ from rlmm.metadata.ids import Uuid
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.server.frame_servers import listening
+from tests.support.server.frame_servers import listening, serving_brokers
 from tests.support.server.raw_frames import connected, greeted, wire
 
 if TYPE_CHECKING:
@@ -212,10 +212,7 @@ async def test_earlier_start_when_it_comes_back_then_its_hello_is_refused_and_hu
 async def test_brokers_when_too_many_then_too_busy_and_forgotten_when_gone() -> None:
     """The service forgets brokers without an assignment and refuses a broker above the maximum."""
     world = World(PLACES)
-    async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True, brokers_max=2) as served,
-    ):
+    async with serving_brokers(world, brokers_max=2) as (engine, served):
         await until(lambda: engine.identity is not None)
         mine = neighbours(world)[0]
         async with greeted(served.path, broker_id=1) as client:

@@ -23,7 +23,7 @@ from rlmm.sidecar.cluster_file import LEARNED_FILE, read_learned
 from rlmm.sidecar.clusters import Clusters
 from tests.support.builders import tp
 from tests.support.engines import ROOM, World, until, until_open
-from tests.support.server.frame_servers import FixedEngines, RoleDoor, listening
+from tests.support.server.frame_servers import FixedEngines, RoleDoor, listening, serving_world
 from tests.support.server.raw_frames import connected, greeted, wire
 
 if TYPE_CHECKING:
@@ -57,14 +57,12 @@ async def test_hello_when_it_names_the_cluster_then_its_engine_answers() -> None
 async def test_hello_when_it_names_another_cluster_then_refused_with_both_ids() -> None:
     """A broker of another cluster is never answered from this one's metadata."""
     world = World(1)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
-        async with connected(served.path) as client:
-            with pytest.raises(WrongCluster) as caught:
-                await client.hello(cluster_id="elsewhere")
-            assert "elsewhere" in str(caught.value)
-            assert world.topic.cluster_id in str(caught.value)
-            assert await client.ended()
+    async with serving_world(world) as (_, served), connected(served.path) as client:
+        with pytest.raises(WrongCluster) as caught:
+            await client.hello(cluster_id="elsewhere")
+        assert "elsewhere" in str(caught.value)
+        assert world.topic.cluster_id in str(caught.value)
+        assert await client.ended()
 
 
 async def test_f95_hello_when_the_log_is_not_reached_then_taken_and_reads_are_not_ready() -> None:

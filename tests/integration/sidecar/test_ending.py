@@ -19,8 +19,8 @@ from rlmm.sidecar.settings import SOCKET_NAME
 from rlmm.sidecar.unix_socket import UnixSocket
 from rlmm.wire.values import segment_value, update_value
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.engines import World, until, until_open
-from tests.support.server.frame_servers import listening
+from tests.support.engines import World, until
+from tests.support.server.frame_servers import serving_world
 from tests.support.server.raw_frames import connected, greeted, wire
 from tests.support.server.serve_process import serving
 from tests.support.virtual_time import leap
@@ -35,8 +35,7 @@ FAR = {"at_least": {0: 10**9}}
 async def test_f101_stop_when_requests_wait_then_each_hears_stopped_and_nothing_is_left() -> None:
     """F101: waiting requests get Stopped, then connection and socket file are gone."""
     world = World(1)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
+    async with serving_world(world) as (engine, served):
         async with greeted(served.path) as client:
             waiting = [client.send("segment_for", wire(ORDERS), 0, 5, FAR) for _ in range(5)]
             await until(lambda: engine.statistics().barrier.waiting == 5)
@@ -55,8 +54,7 @@ async def test_f101_stop_when_requests_wait_then_each_hears_stopped_and_nothing_
 async def test_stop_when_the_engine_does_not_end_the_waits_then_they_are_ended_here() -> None:
     """The server ends the waits of its clients itself, even if the engine goes on."""
     world = World(1)
-    async with world.engine() as engine, listening(engine, stop_timeout_ms=200) as served:
-        await until_open(engine, 0)
+    async with serving_world(world, stop_timeout_ms=200) as (engine, served):
         async with greeted(served.path) as client:
             waiting = client.send("segment_for", wire(ORDERS), 0, 5, FAR)
             await until(lambda: engine.statistics().barrier.waiting == 1)
@@ -71,40 +69,38 @@ async def test_stop_when_a_client_takes_no_answers_then_ends_in_time_all_the_sam
     for label in range(200):
         segment = segment_id(label, ORDERS)
         world.store(started(segment, label, label, custom_metadata=bytes(20_000)))
-    async with world.engine() as engine, listening(engine, stop_timeout_ms=300) as served:
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            for _ in range(50):
-                client.send("list_segments", wire(ORDERS), None, 100)
-            await until(lambda: served.sidecar.statistics().connections["slow"] == 1)
-            async with asyncio.timeout(10):
-                await served.stop()
-            assert served.sidecar.statistics().cut_off == {"stop": 1}
+    async with (
+        serving_world(world, stop_timeout_ms=300) as (_, served),
+        greeted(served.path) as client,
+    ):
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        for _ in range(50):
+            client.send("list_segments", wire(ORDERS), None, 100)
+        await until(lambda: served.sidecar.statistics().connections["slow"] == 1)
+        async with asyncio.timeout(10):
+            await served.stop()
+        assert served.sidecar.statistics().cut_off == {"stop": 1}
 
 
 async def test_stop_when_requests_stand_in_line_then_all_are_answered_or_refused() -> None:
     """Every request that the server has read gets an answer or a refusal."""
     world = World(1)
     async with (
-        world.engine() as engine,
-        listening(engine, pipeline_max=1, stop_timeout_ms=30_000) as served,
+        serving_world(world, pipeline_max=1, stop_timeout_ms=30_000) as (_, served),
+        greeted(served.path) as client,
     ):
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            ids = [client.send("ping") for _ in range(200)]
-            while not served.sidecar.statistics().answered["ping"]:  # noqa: ASYNC110 - a turn
-                await asyncio.sleep(0)
-            await served.stop()
-            for request_id in ids:
-                assert (await client.answer(request_id)).error is None
+        ids = [client.send("ping") for _ in range(200)]
+        while not served.sidecar.statistics().answered["ping"]:  # noqa: ASYNC110 - a turn
+            await asyncio.sleep(0)
+        await served.stop()
+        for request_id in ids:
+            assert (await client.answer(request_id)).error is None
 
 
 async def test_write_when_its_client_vanishes_then_is_stored_whole_or_not_at_all() -> None:
     """An event of a vanished client is stored whole or not at all, and its wait ends."""
     world = World(1)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
+    async with serving_world(world) as (_, served):
         async with greeted(served.path) as client:
             segment = started(segment_id(1, ORDERS))
             client.send("add_segment", wire(ORDERS), segment_value(segment))
@@ -208,8 +204,7 @@ async def test_socket_file_when_its_disk_hangs_at_the_end_then_nobody_waits_for_
     monkeypatch.setattr(listener, "_REMOVE_S", 600.0)
     monkeypatch.setattr(threads, "_GRACE_S", 0.05)
     world = World(1)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
+    async with serving_world(world) as (_, served):
         async with greeted(served.path) as client:
             stopping = asyncio.create_task(served.stop())
             await until(lambda: "sidecar: socket" in {one.name for one in threading.enumerate()})

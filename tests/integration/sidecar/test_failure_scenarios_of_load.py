@@ -14,7 +14,6 @@ from broker_adapter.address import UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.errors import AssignmentLost, NotAssigned, PumpFailed, SidecarUnavailable, Stopped
-from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.slots import Slots
 from rlmm.wire.values import segment_value
@@ -22,7 +21,7 @@ from tests.support.builders import finished, segment_id, started
 from tests.support.engine.shards import state_of
 from tests.support.engines import World, until, until_open
 from tests.support.server.frame_client_calls import ORDERS, PLACES, add, packed, serving
-from tests.support.server.frame_servers import listening
+from tests.support.server.frame_servers import listening, serving_brokers, serving_world
 from tests.support.server.raw_frames import greeted, wire
 from tests.support.server.serve_process import serving as serving_process
 
@@ -153,11 +152,7 @@ async def test_f50_write_when_not_assigned_or_not_any_more_then_told_so_by_name(
     """F50: the write is refused before it is stored, or its error names its place."""
     world = World(PLACES)
     place = world.place(ORDERS)
-    async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True) as served,
-        greeted(served.path, broker_id=1) as client,
-    ):
+    async with serving_brokers(world) as (_, served), greeted(served.path, broker_id=1) as client:
         await client.call("assign", [], [], True)
         with pytest.raises(NotAssigned):
             await add(client, started(segment_id(1, ORDERS)))
@@ -176,15 +171,13 @@ async def test_f50_write_when_the_service_stops_then_told_so_and_where_the_event
     """F50: a writer that waits for a verdict gets Stopped with the place of its event."""
     world = World(PLACES)
     place = world.place(ORDERS)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, *range(PLACES))
-        async with greeted(served.path) as client:
-            world.script.stall(place)
-            waiting = await writing(world, client, 1)
-            engine.refuse(Stopped, "the service is stopping")
-            error = (await client.answer(waiting)).error
-            assert isinstance(error, Stopped)
-            assert error.stored_at == (place, 0)
+    async with serving_world(world) as (engine, served), greeted(served.path) as client:
+        world.script.stall(place)
+        waiting = await writing(world, client, 1)
+        engine.refuse(Stopped, "the service is stopping")
+        error = (await client.answer(waiting)).error
+        assert isinstance(error, Stopped)
+        assert error.stored_at == (place, 0)
 
 
 async def test_f50_write_when_the_reader_dies_then_told_so_and_where_the_event_is() -> None:
@@ -197,12 +190,13 @@ async def test_f50_write_when_the_reader_dies_then_told_so_and_where_the_event_i
             raise RuntimeError("a bug")
 
     with pytest.RaisesGroup(RuntimeError, flatten_subgroups=True):
-        async with world.engine(make_shard=Faulty) as engine, listening(engine) as served:
-            await until_open(engine, *range(PLACES))
-            async with greeted(served.path) as client:
-                error = (await client.answer(await writing(world, client, 1))).error
-                assert isinstance(error, PumpFailed)
-                assert error.stored_at == (place, 0)
+        async with (
+            serving_world(world, make_shard=Faulty) as (_, served),
+            greeted(served.path) as client,
+        ):
+            error = (await client.answer(await writing(world, client, 1))).error
+            assert isinstance(error, PumpFailed)
+            assert error.stored_at == (place, 0)
 
 
 @pytest.mark.parametrize(

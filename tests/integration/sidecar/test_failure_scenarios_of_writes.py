@@ -29,7 +29,7 @@ from tests.support.builders import (
 )
 from tests.support.engines import World, until_open
 from tests.support.server.frame_client_calls import ORDERS, PLACES, add, copy, packed, serving
-from tests.support.server.frame_servers import listening
+from tests.support.server.frame_servers import serving_world
 from tests.support.server.raw_frames import greeted, wire
 
 if TYPE_CHECKING:
@@ -89,10 +89,8 @@ async def test_f56_event_then_is_stored_where_kafkas_own_class_looks_for_it() ->
     kafkas = {3: 2, 5: 1, 50: 31}
     for count, place in kafkas.items():
         world = World(count)
-        async with world.engine() as engine, listening(engine) as served:
-            await until_open(engine, *range(count))
-            async with greeted(served.path) as client:
-                assert await add(client, started(segment_id(1, ORDERS))) == [place, 0, "applied"]
+        async with serving_world(world) as (_, served), greeted(served.path) as client:
+            assert await add(client, started(segment_id(1, ORDERS))) == [place, 0, "applied"]
 
 
 async def test_f57_finish_when_another_broker_has_copied_the_records_then_is_refused() -> None:
@@ -242,36 +240,38 @@ async def test_f86_reads_around_a_withdrawal_then_each_is_right_or_refused() -> 
 async def test_f88_reader_while_a_segment_lives_then_sees_each_state_whole() -> None:
     """Failure scenario F88: a reader sees each state whole, and states in their order."""
     world = World(PLACES)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, *range(PLACES))
-        async with greeted(served.path) as writer, greeted(served.path) as reader:
-            await copy(writer, 0, 1_000, 1_099)
+    async with (
+        serving_world(world) as (_, served),
+        greeted(served.path) as writer,
+        greeted(served.path) as reader,
+    ):
+        await copy(writer, 0, 1_000, 1_099)
 
-            async def live() -> None:
-                for number in range(1, 20):
-                    segment = started(segment_id(number, ORDERS), 0, 99)
-                    await add(writer, segment)
-                    for step in (finished, delete_started, delete_finished):
-                        await update(writer, step(segment.id))
+        async def live() -> None:
+            for number in range(1, 20):
+                segment = started(segment_id(number, ORDERS), 0, 99)
+                await add(writer, segment)
+                for step in (finished, delete_started, delete_finished):
+                    await update(writer, step(segment.id))
 
-            writing = asyncio.create_task(live())
-            seen: list[tuple[int, int]] = []
-            while not writing.done():
-                listing = reader.send("list_segments", wire(ORDERS), None, 100)
-                lookup = reader.send("segment_for", wire(ORDERS), 0, 5)
-                segments = (await reader.answer(listing)).result[0]  # type: ignore[index]
-                answered: Any = await reader.answer(lookup)
-                assert answered.error is None
-                states = {one[0]: one[9] for one in segments}
-                assert states.pop(bytes(segment_id(0).uuid)) == 1
-                assert len(states) <= 1
-                for uuid, state in states.items():
-                    seen.append((int.from_bytes(uuid), state))
-                    if answered.result is not None and answered.result[0] == uuid:
-                        assert state == answered.result[9]
-            await writing
-            assert seen == sorted(seen)
-            assert len({state for _, state in seen}) == 3
+        writing = asyncio.create_task(live())
+        seen: list[tuple[int, int]] = []
+        while not writing.done():
+            listing = reader.send("list_segments", wire(ORDERS), None, 100)
+            lookup = reader.send("segment_for", wire(ORDERS), 0, 5)
+            segments = (await reader.answer(listing)).result[0]  # type: ignore[index]
+            answered: Any = await reader.answer(lookup)
+            assert answered.error is None
+            states = {one[0]: one[9] for one in segments}
+            assert states.pop(bytes(segment_id(0).uuid)) == 1
+            assert len(states) <= 1
+            for uuid, state in states.items():
+                seen.append((int.from_bytes(uuid), state))
+                if answered.result is not None and answered.result[0] == uuid:
+                    assert state == answered.result[9]
+        await writing
+        assert seen == sorted(seen)
+        assert len({state for _, state in seen}) == 3
 
 
 async def test_f92_size_then_is_told_for_a_large_partition_and_for_one_epoch_of_it() -> None:

@@ -18,7 +18,7 @@ from rlmm.wire.operator_queries import read_image_head
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.server.frame_servers import Listening, RoleDoor, listening
+from tests.support.server.frame_servers import Listening, RoleDoor, listening, serving_world
 from tests.support.server.raw_frames import DEADLINE_S, FrameClient, greeted, wire
 from tests.support.virtual_time import leap
 
@@ -43,8 +43,7 @@ def fill(world: World, count: int, partition: TopicIdPartition = ORDERS) -> None
 async def serving(count: int = MANY, **settings: Any) -> AsyncIterator[tuple[Engine, Listening]]:
     world = World(1)
     fill(world, count)
-    async with world.engine() as engine, listening(engine, **settings) as served:
-        await until_open(engine, 0)
+    async with serving_world(world, **settings) as (engine, served):
         yield engine, served
 
 
@@ -83,17 +82,15 @@ async def test_image_when_more_is_stored_meanwhile_then_stays_what_it_was() -> N
     """All pieces of an image are of one moment, and the next image is newer."""
     world = World(1)
     fill(world, MANY)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            expected = truth(engine)
-            head = read_image_head(await client.call("open_image", wire(ORDERS), 10))
-            position = world.store(finished(segment_id(MANY, ORDERS))) + 1
-            await until(lambda: engine.reads.place(0).position == position)
-            rest = await client.call("read_image", 10, 2**31 - 1)
-            assert (head.position, head.first + rest) == expected
-            assert await taken(client, 2**20) == truth(engine)
-            assert truth(engine)[0] == position
+    async with serving_world(world) as (engine, served), greeted(served.path) as client:
+        expected = truth(engine)
+        head = read_image_head(await client.call("open_image", wire(ORDERS), 10))
+        position = world.store(finished(segment_id(MANY, ORDERS))) + 1
+        await until(lambda: engine.reads.place(0).position == position)
+        rest = await client.call("read_image", 10, 2**31 - 1)
+        assert (head.position, head.first + rest) == expected
+        assert await taken(client, 2**20) == truth(engine)
+        assert truth(engine)[0] == position
 
 
 async def test_image_when_nothing_of_it_is_open_then_reads_are_refused() -> None:
@@ -202,8 +199,7 @@ async def test_image_when_the_gate_closes_while_it_is_taken_out_then_not_ready()
 
     world = World(1)
     fill(world, 3)
-    async with world.engine(make_shard=Closing) as engine, listening(engine) as served:
-        await until_open(engine, 0)
+    async with serving_world(world, make_shard=Closing) as (engine, served):
         async with greeted(served.path) as client:
             assert await taken(client, 100) == truth(engine)
             closing.append(engine)
@@ -216,10 +212,8 @@ async def test_image_when_the_partition_is_deleted_then_tells_what_is_remembered
     """A deleted partition's image has deletion and watermarks; an absent one is unknown."""
     world = World(1)
     world.store(*(partition_delete(state, ORDERS) for state in PartitionDeleteState))
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            assert await taken(client, 100) == truth(engine)
+    async with serving_world(world) as (engine, served), greeted(served.path) as client:
+        assert await taken(client, 100) == truth(engine)
 
 
 @pytest.mark.parametrize(
@@ -270,26 +264,27 @@ async def test_image_while_it_is_made_then_neighbours_are_answered() -> None:
     """The service answers other clients while a thread makes the image."""
     world, held = World(1), Held()
     fill(world, MANY)
-    async with world.engine(make_shard=held.make_shard) as engine, listening(engine) as served:
-        await until_open(engine, 0)
-        async with greeted(served.path) as client, greeted(served.path) as neighbour:
-            asked = client.send("open_image", wire(ORDERS), 1)
-            await until(held.is_begun.is_set)
-            for _ in range(10):
-                await neighbour.call("ping")
-            value = segment_value(started(segment_id(9_999, ORDERS), 10**9, 10**9))
-            assert (await neighbour.call("add_segment", wire(ORDERS), value))[2] == "applied"
-            assert served.sidecar.statistics().answered["open_image"] == 0
-            held.may_end.set()
-            assert (await client.answer(asked)).error is None
+    async with (
+        serving_world(world, make_shard=held.make_shard) as (_, served),
+        greeted(served.path) as client,
+        greeted(served.path) as neighbour,
+    ):
+        asked = client.send("open_image", wire(ORDERS), 1)
+        await until(held.is_begun.is_set)
+        for _ in range(10):
+            await neighbour.call("ping")
+        value = segment_value(started(segment_id(9_999, ORDERS), 10**9, 10**9))
+        assert (await neighbour.call("add_segment", wire(ORDERS), value))[2] == "applied"
+        assert served.sidecar.statistics().answered["open_image"] == 0
+        held.may_end.set()
+        assert (await client.answer(asked)).error is None
 
 
 async def test_image_when_its_client_goes_while_it_is_made_then_nothing_of_it_stays() -> None:
     """The service releases the memory of an image whose client left while a thread made it."""
     world, held = World(1), Held()
     fill(world, MANY)
-    async with world.engine(make_shard=held.make_shard) as engine, listening(engine) as served:
-        await until_open(engine, 0)
+    async with serving_world(world, make_shard=held.make_shard) as (_, served):
         async with greeted(served.path) as client:
             client.send("open_image", wire(ORDERS), 1)
             await until(held.is_begun.is_set)

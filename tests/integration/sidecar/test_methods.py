@@ -28,17 +28,15 @@ from tests.support.server.frame_client_calls import (
     packed,
     serving,
 )
-from tests.support.server.frame_servers import RoleDoor, listening
+from tests.support.server.frame_servers import RoleDoor, listening, serving_world
 from tests.support.server.raw_frames import connected, greeted, wire
 
 
 async def test_hello_then_says_who_serves_what_and_how_much_of_it() -> None:
     """The first answer names version, cluster, topic, role, mode and all limits."""
     world = World(PLACES)
-    async with world.engine() as engine, listening(engine, page_max=7) as served:
-        await until_open(engine, *range(PLACES))
-        async with connected(served.path) as client:
-            said = await client.hello(versions=[9, 1])
+    async with serving_world(world, page_max=7) as (_, served), connected(served.path) as client:
+        said = await client.hello(versions=[9, 1])
     assert said["version"] == 1
     assert said["cluster_id"] == world.topic.cluster_id
     assert (said["partition_count"], said["role"], said["mode"]) == (PLACES, "admin", "serve")
@@ -167,17 +165,15 @@ async def test_linearizable_read_when_the_log_is_away_then_refused_alone() -> No
         return await ask(partitions, timeout_s=timeout_s)
 
     log.bounds = bounds  # type: ignore[method-assign]
-    async with world.engine(log=log) as engine, listening(engine) as served:
-        await until_open(engine, *range(PLACES))
-        async with greeted(served.path) as client:
-            segment = await copy(client, 1)
-            is_away = True
-            assert await client.call("segment_for", wire(ORDERS), 0, 5) == packed(segment)
-            with pytest.raises(LogUnavailable):
-                await client.call("segment_for", wire(ORDERS), 0, 5, {"linearizable": True})
-            asked = [[wire(ORDERS), 0, 5]]
-            with pytest.raises(LogUnavailable):
-                await client.call("segments_for", asked, {"linearizable": True})
+    async with serving_world(world, log=log) as (_, served), greeted(served.path) as client:
+        segment = await copy(client, 1)
+        is_away = True
+        assert await client.call("segment_for", wire(ORDERS), 0, 5) == packed(segment)
+        with pytest.raises(LogUnavailable):
+            await client.call("segment_for", wire(ORDERS), 0, 5, {"linearizable": True})
+        asked = [[wire(ORDERS), 0, 5]]
+        with pytest.raises(LogUnavailable):
+            await client.call("segments_for", asked, {"linearizable": True})
 
 
 async def test_is_ready_and_wait_ready_then_tell_when_questions_are_answered() -> None:

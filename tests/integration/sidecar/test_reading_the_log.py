@@ -30,8 +30,8 @@ from rlmm.wire.operator_queries import (
     read_log_piece,
 )
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.engines import World, until, until_open
-from tests.support.server.frame_servers import Listening, RoleDoor, listening
+from tests.support.engines import World, until
+from tests.support.server.frame_servers import Listening, RoleDoor, listening, serving_world
 from tests.support.server.raw_frames import FrameClient, greeted
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ async def serving(
     if world is None:
         world = World(1)
         fill(world)
-    async with world.engine(log=log) as engine, listening(engine, **settings) as served:
-        await until_open(engine, 0)
+    async with serving_world(world, log=log, **settings) as (engine, served):
         yield world, engine, served
 
 
@@ -271,27 +270,25 @@ async def test_log_when_it_cannot_be_read_there_then_says_why() -> None:
     fill(world)
     place = world.place(ORDERS)
     world.script.delete_records(place, 10)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0, 1)
-        async with greeted(served.path) as client:
-            for position in (0, COUNT + 1, 2**63 - 1):
-                with pytest.raises(LogTruncated) as refused:
-                    await piece(client, world, position, place=place)
-                assert (refused.value.log_start, refused.value.next_offset) == (10, COUNT)
-            with pytest.raises(LogRecreated, match="asked for is the metadata topic"):
-                await client.call("read_log", bytes(16), place, 10, 0, 100)
-            with pytest.raises(InvalidArgument, match="there is no metadata partition 2"):
-                await piece(client, world, 0, place=2)
-            with pytest.raises(InvalidArgument, match="metadata partition must be 0 to 1"):
-                await client.call("log_bounds", [0, 2])
-            world.script.take_offline(place)
-            ends = read_log_ends(await client.call("log_bounds", [place, 1 - place]), 2)[1]
-            assert isinstance(ends[0], RlmmError)
-            assert ends[1] == LogEnds(0, 0)
-            world.script.restore()
-            world.script.lose_brokers()
-            with pytest.raises((LogUnavailable, NotReady)):
-                await piece(client, world, 10, place=place)
+    async with serving_world(world) as (_, served), greeted(served.path) as client:
+        for position in (0, COUNT + 1, 2**63 - 1):
+            with pytest.raises(LogTruncated) as refused:
+                await piece(client, world, position, place=place)
+            assert (refused.value.log_start, refused.value.next_offset) == (10, COUNT)
+        with pytest.raises(LogRecreated, match="asked for is the metadata topic"):
+            await client.call("read_log", bytes(16), place, 10, 0, 100)
+        with pytest.raises(InvalidArgument, match="there is no metadata partition 2"):
+            await piece(client, world, 0, place=2)
+        with pytest.raises(InvalidArgument, match="metadata partition must be 0 to 1"):
+            await client.call("log_bounds", [0, 2])
+        world.script.take_offline(place)
+        ends = read_log_ends(await client.call("log_bounds", [place, 1 - place]), 2)[1]
+        assert isinstance(ends[0], RlmmError)
+        assert ends[1] == LogEnds(0, 0)
+        world.script.restore()
+        world.script.lose_brokers()
+        with pytest.raises((LogUnavailable, NotReady)):
+            await piece(client, world, 10, place=place)
 
 
 async def test_log_when_the_topic_is_made_anew_then_nothing_of_it_is_taken_for_the_old() -> None:

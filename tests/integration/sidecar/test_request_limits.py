@@ -20,7 +20,7 @@ from rlmm.wire.messages import request_frame
 from rlmm.wire.values import segment_value
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.server.frame_servers import listening
+from tests.support.server.frame_servers import listening, serving_brokers, serving_world
 from tests.support.server.raw_frames import DEADLINE_S, FrameClient, greeted, wire
 
 ORDERS = tp("orders", 7)
@@ -42,8 +42,7 @@ async def refused_code(client: FrameClient, method: str, *args: Any) -> str:
 async def test_waiting_requests_when_they_keep_too_many_bytes_then_too_busy_and_counted() -> None:
     """The waiting requests of one connection are bounded in bytes, and the next one is refused."""
     world = World(1)
-    async with world.engine() as engine, listening(engine, waiting_bytes_max=3 * KEPT) as served:
-        await until_open(engine, 0)
+    async with serving_world(world, waiting_bytes_max=3 * KEPT) as (engine, served):
         async with greeted(served.path) as client, greeted(served.path) as neighbour:
             for _ in range(3):
                 client.send("segments_for", LOOKUPS, FAR)
@@ -62,39 +61,33 @@ async def test_waiting_requests_when_all_together_keep_too_many_bytes_then_too_b
     """Waiting requests are bounded over all connections, and each answered one frees its bytes."""
     world = World(1)
     async with (
-        world.engine() as engine,
-        listening(engine, waiting_bytes_total_max=3 * KEPT - 1) as served,
+        serving_world(world, waiting_bytes_total_max=3 * KEPT - 1) as (engine, served),
+        greeted(served.path) as one,
+        greeted(served.path) as two,
+        greeted(served.path) as three,
     ):
-        await until_open(engine, 0)
-        async with (
-            greeted(served.path) as one,
-            greeted(served.path) as two,
-            greeted(served.path) as three,
-        ):
-            one.send("segments_for", LOOKUPS, FAR)
-            soon = two.send("segments_for", LOOKUPS, {"at_least": {0: 0}, "timeout_ms": 60_000})
-            await until(lambda: engine.statistics().barrier.waiting == 2)
-            with pytest.raises(TooBusy, match="requests of all connections"):
-                await three.call("segments_for", LOOKUPS, FAR)
-            world.store(started(segment_id(1, world.partition_on(0))))
-            assert (await two.answer(soon)).error is None
-            assert served.sidecar.statistics().waiting_bytes == KEPT
-            three.send("segments_for", LOOKUPS, FAR)
-            await until(lambda: served.sidecar.statistics().waiting_bytes == 2 * KEPT)
+        one.send("segments_for", LOOKUPS, FAR)
+        soon = two.send("segments_for", LOOKUPS, {"at_least": {0: 0}, "timeout_ms": 60_000})
+        await until(lambda: engine.statistics().barrier.waiting == 2)
+        with pytest.raises(TooBusy, match="requests of all connections"):
+            await three.call("segments_for", LOOKUPS, FAR)
+        world.store(started(segment_id(1, world.partition_on(0))))
+        assert (await two.answer(soon)).error is None
+        assert served.sidecar.statistics().waiting_bytes == KEPT
+        three.send("segments_for", LOOKUPS, FAR)
+        await until(lambda: served.sidecar.statistics().waiting_bytes == 2 * KEPT)
 
 
 async def test_waiting_request_when_it_is_the_only_one_then_is_never_too_large() -> None:
     """A single request as large as a frame may wait, and the next one is refused."""
     world = World(1)
     async with (
-        world.engine() as engine,
-        listening(engine, waiting_bytes_max=1, waiting_bytes_total_max=1) as served,
+        serving_world(world, waiting_bytes_max=1, waiting_bytes_total_max=1) as (engine, served),
+        greeted(served.path) as client,
     ):
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            client.send("segments_for", LOOKUPS, FAR)
-            await until(lambda: engine.statistics().barrier.waiting == 1)
-            assert await refused_code(client, "segment_for", wire(ORDERS), 0, 5, FAR) == "too-busy"
+        client.send("segments_for", LOOKUPS, FAR)
+        await until(lambda: engine.statistics().barrier.waiting == 1)
+        assert await refused_code(client, "segment_for", wire(ORDERS), 0, 5, FAR) == "too-busy"
 
 
 async def test_request_whose_wait_is_over_when_it_stands_in_line_then_keeps_id_and_bytes() -> None:
@@ -104,25 +97,23 @@ async def test_request_whose_wait_is_over_when_it_stands_in_line_then_keeps_id_a
         one = segment_id(label, ORDERS)
         world.store(started(one, label, label, custom_metadata=bytes(20_000)))
     async with (
-        world.engine() as engine,
-        listening(engine, write_buffer_bytes_max=100_000) as served,
+        serving_world(world, write_buffer_bytes_max=100_000) as (engine, served),
+        greeted(served.path) as client,
     ):
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            waits = {"at_least": {0: 40}, "timeout_ms": 60_000}
-            asked = [client.send("list_segments", wire(ORDERS), None, 100, waits) for _ in range(9)]
-            await until(lambda: engine.statistics().barrier.waiting == 9)
-            begun_bytes = served.sidecar.statistics().waiting_bytes
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            world.store(started(segment_id(40, ORDERS), 40, 40))
-            await until(lambda: served.sidecar.statistics().connections["slow"] == 1)
-            found = served.sidecar.statistics()
-            assert found.waiting == 0
-            assert 0 < found.waiting_bytes < begun_bytes
-            client.writer.transport.resume_reading()  # type: ignore[attr-defined]
-            for request_id in asked:
-                assert (await client.answer(request_id)).error is None
-            assert served.sidecar.statistics().waiting_bytes == 0
+        waits = {"at_least": {0: 40}, "timeout_ms": 60_000}
+        asked = [client.send("list_segments", wire(ORDERS), None, 100, waits) for _ in range(9)]
+        await until(lambda: engine.statistics().barrier.waiting == 9)
+        begun_bytes = served.sidecar.statistics().waiting_bytes
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        world.store(started(segment_id(40, ORDERS), 40, 40))
+        await until(lambda: served.sidecar.statistics().connections["slow"] == 1)
+        found = served.sidecar.statistics()
+        assert found.waiting == 0
+        assert 0 < found.waiting_bytes < begun_bytes
+        client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        for request_id in asked:
+            assert (await client.answer(request_id)).error is None
+        assert served.sidecar.statistics().waiting_bytes == 0
 
 
 @pytest.mark.parametrize(
@@ -157,26 +148,22 @@ async def test_write_when_its_timeout_is_longer_than_the_service_allows_then_is_
     """A write in the form of version 1 with a longer timeout is stored."""
     world = World(1)
     async with (
-        world.engine() as engine,
-        listening(engine, timeout_ms_max=DEADLINE_MS, ready_timeout_ms=1) as served,
+        serving_world(world, timeout_ms_max=DEADLINE_MS, ready_timeout_ms=1) as (_, served),
+        greeted(served.path) as client,
     ):
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            stored = segment_value(started(segment_id(1, ORDERS)))
-            longest = {"timeout_ms": 2**31 - 1}
-            written = await client.call("add_segment", wire(ORDERS), stored, longest)
-            assert written == [0, 0, "applied"]
+        stored = segment_value(started(segment_id(1, ORDERS)))
+        longest = {"timeout_ms": 2**31 - 1}
+        written = await client.call("add_segment", wire(ORDERS), stored, longest)
+        assert written == [0, 0, "applied"]
 
 
 async def test_client_when_it_waits_longer_than_one_request_may_then_asks_again() -> None:
     """The client asks for at most hello's time and repeats until its own deadline."""
     world = World(1)
     async with (
-        world.engine() as engine,
-        listening(engine, timeout_ms_max=100, ready_timeout_ms=100) as served,
+        serving_world(world, timeout_ms_max=100, ready_timeout_ms=100) as (_, served),
         RemoteLogMetadataClient(UnixAddress(served.path)) as client,
     ):
-        await until_open(engine, 0)
         await until(lambda: client.server is not None)
         asking = asyncio.create_task(
             client.highest_offset(ORDERS, 0, at_least={0: 0}, timeout_s=60.0)
@@ -209,8 +196,7 @@ async def test_request_when_naming_too_many_then_unread(method: str, args: list[
     """Hello returns the bound; a larger request is refused before a partition is read."""
     world = World(PLACES)
     async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True, assign_max=MOST, lookups_max=MOST) as served,
+        serving_brokers(world, assign_max=MOST, lookups_max=MOST) as (engine, served),
         greeted(served.path, broker_id=1) as client,
     ):
         with pytest.raises(InvalidArgument, match=f"at most {MOST}"):
@@ -223,8 +209,7 @@ async def test_assignment_when_it_is_as_large_as_a_broker_may_have_then_taken_at
     world = World(PLACES)
     every = [tp("orders", number) for number in range(4_000)]
     async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True) as served,
+        serving_brokers(world) as (engine, served),
         greeted(served.path, broker_id=1) as client,
     ):
         assert await client.call("assign", [wire(one) for one in every], [], True) == 1
@@ -236,8 +221,7 @@ async def test_assignment_when_in_many_messages_then_neighbours_have_their_turns
     """Other clients get their turns between the messages of a long assignment."""
     world = World(PLACES)
     async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True, assign_max=MOST, pipeline_max=1) as served,
+        serving_brokers(world, assign_max=MOST, pipeline_max=1) as (engine, served),
         greeted(served.path, broker_id=1) as broker,
         greeted(served.path) as neighbour,
     ):
@@ -261,10 +245,7 @@ async def test_assignment_when_in_many_messages_then_neighbours_have_their_turns
 async def test_client_when_it_has_more_than_one_message_may_name_then_says_it_in_several() -> None:
     """The client splits an assignment by the bound in hello; all arrive and can be removed."""
     world = World(PLACES)
-    async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True, assign_max=MOST) as served,
-    ):
+    async with serving_brokers(world, assign_max=MOST) as (engine, served):
         async with RemoteLogMetadataClient(UnixAddress(served.path), broker_id=1) as client:
             client.on_partition_leadership_changes(ALL[:120], ALL[120:200])
             await until(lambda: client.statistics().is_assignment_told)
@@ -281,8 +262,7 @@ async def test_broker_when_started_again_and_says_it_in_pieces_then_nobody_is_se
     first, again = (bytes(Uuid.of(0, number)) for number in (1, 2))
     parts = [ALL[start : start + MOST] for start in range(0, 4 * MOST, MOST)]
     async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True, assign_max=MOST) as served,
+        serving_brokers(world, assign_max=MOST) as (engine, served),
         greeted(served.path, broker_id=1, instance=first) as before,
         greeted(served.path, broker_id=1, instance=again) as after,
         greeted(served.path) as other,
@@ -314,8 +294,7 @@ async def test_what_a_new_start_omits_then_given_up(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(brokers, "SETTLE_S", 0.0)
     world = World(PLACES)
     async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True, slow_client_ms=80) as served,
+        serving_brokers(world, slow_client_ms=80) as (engine, served),
         greeted(served.path, broker_id=1, instance=bytes(Uuid.of(0, 1))) as before,
         greeted(served.path, broker_id=1, instance=bytes(Uuid.of(0, 2))) as after,
     ):

@@ -14,6 +14,7 @@ from rlmm.access.roles import Client, Role
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.errors import WrongCluster
+from rlmm.metadata.assignment import Assignment
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.listener import Sidecar
 from rlmm.sidecar.session import SessionContext
@@ -21,13 +22,16 @@ from rlmm.sidecar.settings import SidecarSettings
 from rlmm.sidecar.statistics import FrameServerCounters
 from rlmm.views.status import engine_view
 from rlmm.views.values import plain
+from tests.support.engines import until_open
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from rlmm.access.roles import Peer
     from rlmm.engine.engine import Engine
     from rlmm.sidecar.clusters import Engines
+    from tests.support.engines import World
 
 
 @dataclass
@@ -136,3 +140,20 @@ async def listening(
             await served.stop()
         if not task.cancelled():
             task.result()
+
+
+@asynccontextmanager
+async def serving_world(world: World, **options: Any) -> AsyncIterator[tuple[Engine, Listening]]:
+    """Serve an engine of *world*, with all partitions open if *options* have no assignment."""
+    names = ("assignment", "log", "make_shard")
+    made = {name: options.pop(name) for name in names if name in options}
+    async with world.engine(**made) as engine, listening(engine, **options) as served:
+        if "assignment" not in made:
+            await until_open(engine, *range(len(world.topic.partitions)))
+        yield engine, served
+
+
+def serving_brokers(
+    world: World, **settings: Any
+) -> AbstractAsyncContextManager[tuple[Engine, Listening]]:
+    return serving_world(world, assignment=Assignment.awaited(), follows_brokers=True, **settings)
