@@ -37,7 +37,7 @@ def client_of(service: FakeService, **options: Any) -> RemoteLogMetadataClient:
 async def test_clients_of_two_starts_then_earlier_ends(caplog: pytest.LogCaptureFixture) -> None:
     """The later start that assigns has the broker, and the earlier one is refused with reason."""
     world = World()
-    async with serving_brokers(world) as (engine, served):
+    async with serving_brokers(world) as served:
         address = UnixAddress(served.path)
         async with RemoteLogMetadataClient(address, broker_id=1, settings=SETTINGS) as first:
             first.on_partition_leadership_changes([TP], [])
@@ -45,7 +45,7 @@ async def test_clients_of_two_starts_then_earlier_ends(caplog: pytest.LogCapture
             async with RemoteLogMetadataClient(address, broker_id=1, settings=SETTINGS) as again:
                 await again.ping()
                 await first.wait_ready(TP)
-                assert engine.assignment.user == {TP}
+                assert served.engine.assignment.user == {TP}
                 again.on_partition_leadership_changes([OTHER], [])
                 await again.wait_ready(OTHER)
                 with pytest.raises(Superseded, match="two brokers have one id"):
@@ -57,10 +57,13 @@ async def test_clients_of_two_starts_then_earlier_ends(caplog: pytest.LogCapture
                 assert not first.statistics().is_connected
                 assert first.statistics().superseded == 3
                 await again.wait_ready(OTHER)
-                assert engine.assignment.user == {TP, OTHER}  # it may be about to say that, too
+                assert served.engine.assignment.user == {
+                    TP,
+                    OTHER,
+                }
                 assert not await again.is_ready(TP)
                 again.on_stop_partitions([TP])
-                await until(lambda: engine.assignment.user == {OTHER}, 10)
+                await until(lambda: served.engine.assignment.user == {OTHER}, 10)
                 assert again.statistics().connections == 1
         assert served.sidecar.statistics().takeovers == 1
     said = [(line.name, line.levelname) for line in caplog.records if OVER in line.message]
@@ -73,7 +76,7 @@ async def test_clients_of_one_start_when_they_share_their_instance_then_all_are_
     """Several clients with one instance are one broker, whichever sends the assignment."""
     world = World()
     instance = Uuid.of(1, 2)
-    async with serving_brokers(world) as (_, served):
+    async with serving_brokers(world) as served:
         address = UnixAddress(served.path)
         async with (
             RemoteLogMetadataClient(address, broker_id=1, instance=instance) as one,

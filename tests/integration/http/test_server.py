@@ -148,7 +148,6 @@ async def test_question_when_its_client_goes_away_then_nobody_waits_any_more() -
 
 
 PACKED = "Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n"
-"""Never reached, unless something is broken."""
 ASKED = f"POST /v1/segments-for HTTP/1.1\r\nHost: x\r\n{BEARER}\r\n"
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import NotAssigned, NotReady, Superseded, TooBusy, UnknownPartition
+from rlmm.errors import NotAssigned, NotReady, Superseded, UnknownPartition
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.engines import World, until, until_open
-from tests.support.server.frame_servers import listening, serving_brokers
+from tests.support.engines import World, until_open
+from tests.support.server.frame_servers import listening
 from tests.support.server.raw_frames import connected, greeted, wire
 
 if TYPE_CHECKING:
@@ -102,25 +102,6 @@ async def test_validation_when_nothing_is_assigned_then_still_comes_first() -> N
             await client.call("assign", [], [], True)
 
 
-async def test_assign_when_repeated_added_or_complete_then_as_it_says() -> None:
-    """An assignment adds or replaces, and an unchanged one has no new generation."""
-    async with serving() as (world, engine, served):
-        one, two, three = neighbours(world)[:3]
-        async with greeted(served.path, broker_id=1) as client:
-            assert await client.call("assign", [wire(one)], [wire(two)], False) == 1
-            assert await client.call("assign", [wire(two)], [wire(one)], False) == 1
-            assert await client.call("assign", [wire(three)], [], False) == 2
-            assert engine.assignment.user == {one, two, three}
-            assert await client.call("assign", [wire(three)], [], True) == 3
-            assert engine.assignment.user == {three}
-            assert await client.call("stop_partitions", [wire(one), wire(tp("none", 5))]) == 3
-            assert await client.call("stop_partitions", [wire(three)]) == 4
-            assert engine.assignment.user == set()
-            assert engine.assignment.is_known
-            with pytest.raises(NotAssigned):
-                await client.call("segment_for", wire(three), 0, 0)
-
-
 async def test_assignment_of_a_broker_when_it_reconnects_then_still_holds_and_by_id() -> None:
     """The assignment belongs to the broker id and outlives the connection."""
     async with serving() as (world, _engine, served):
@@ -207,28 +188,6 @@ async def test_earlier_start_when_it_comes_back_then_its_hello_is_refused_and_hu
         assert figures.refusals["hello", "superseded"] == 2
         ((broker,),) = [one.values() for one in figures.brokers.values()]
         assert (broker.takeovers, broker.superseded) == (1, 2)
-
-
-async def test_brokers_when_too_many_then_too_busy_and_forgotten_when_gone() -> None:
-    """The service forgets brokers without an assignment and refuses a broker above the maximum."""
-    world = World(PLACES)
-    async with serving_brokers(world, brokers_max=2) as (engine, served):
-        await until(lambda: engine.identity is not None)
-        mine = neighbours(world)[0]
-        async with greeted(served.path, broker_id=1) as client:
-            await client.call("assign", [wire(mine)], [], True)
-        async with greeted(served.path, broker_id=2), connected(served.path) as third:
-            with pytest.raises(TooBusy, match="brokers_max"):
-                await third.hello(broker_id=3)
-        for number in range(3, 10):
-            await until(lambda: brokers_of(served) == {1})
-            async with greeted(served.path, broker_id=number):
-                assert brokers_of(served) == {1, number}
-        assert engine.assignment.user == {mine}
-
-
-def brokers_of(served: Listening) -> set[int]:
-    return {number for one in served.sidecar.statistics().brokers.values() for number in one}
 
 
 async def test_assign_when_the_engine_has_an_assignment_of_its_own_then_only_narrows() -> None:

@@ -57,7 +57,7 @@ async def test_hello_when_it_names_the_cluster_then_its_engine_answers() -> None
 async def test_hello_when_it_names_another_cluster_then_refused_with_both_ids() -> None:
     """A broker of another cluster is never answered from this one's metadata."""
     world = World(1)
-    async with serving_world(world) as (_, served), connected(served.path) as client:
+    async with serving_world(world) as served, connected(served.path) as client:
         with pytest.raises(WrongCluster) as caught:
             await client.hello(cluster_id="elsewhere")
         assert "elsewhere" in str(caught.value)

@@ -35,11 +35,11 @@ FAR = {"at_least": {0: 10**9}}
 async def test_f101_stop_when_requests_wait_then_each_hears_stopped_and_nothing_is_left() -> None:
     """F101: waiting requests get Stopped, then connection and socket file are gone."""
     world = World(1)
-    async with serving_world(world) as (engine, served):
+    async with serving_world(world) as served:
         async with greeted(served.path) as client:
             waiting = [client.send("segment_for", wire(ORDERS), 0, 5, FAR) for _ in range(5)]
-            await until(lambda: engine.statistics().barrier.waiting == 5)
-            engine.refuse(Stopped, "the service is stopping")
+            await until(lambda: served.engine.statistics().barrier.waiting == 5)
+            served.engine.refuse(Stopped, "the service is stopping")
             await served.stop()
             for request_id in waiting:
                 assert isinstance((await client.answer(request_id)).error, Stopped)
@@ -54,13 +54,13 @@ async def test_f101_stop_when_requests_wait_then_each_hears_stopped_and_nothing_
 async def test_stop_when_the_engine_does_not_end_the_waits_then_they_are_ended_here() -> None:
     """The server ends the waits of its clients itself, even if the engine goes on."""
     world = World(1)
-    async with serving_world(world, stop_timeout_ms=200) as (engine, served):
+    async with serving_world(world, stop_timeout_ms=200) as served:
         async with greeted(served.path) as client:
             waiting = client.send("segment_for", wire(ORDERS), 0, 5, FAR)
-            await until(lambda: engine.statistics().barrier.waiting == 1)
+            await until(lambda: served.engine.statistics().barrier.waiting == 1)
             await served.stop()
             assert isinstance((await client.answer(waiting)).error, Stopped)
-        assert engine.statistics().barrier.waiting == 0
+        assert served.engine.statistics().barrier.waiting == 0
 
 
 async def test_stop_when_a_client_takes_no_answers_then_ends_in_time_all_the_same() -> None:
@@ -69,10 +69,7 @@ async def test_stop_when_a_client_takes_no_answers_then_ends_in_time_all_the_sam
     for label in range(200):
         segment = segment_id(label, ORDERS)
         world.store(started(segment, label, label, custom_metadata=bytes(20_000)))
-    async with (
-        serving_world(world, stop_timeout_ms=300) as (_, served),
-        greeted(served.path) as client,
-    ):
+    async with serving_world(world, stop_timeout_ms=300) as served, greeted(served.path) as client:
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]
         for _ in range(50):
             client.send("list_segments", wire(ORDERS), None, 100)
@@ -86,7 +83,7 @@ async def test_stop_when_requests_stand_in_line_then_all_are_answered_or_refused
     """Every request that the server has read gets an answer or a refusal."""
     world = World(1)
     async with (
-        serving_world(world, pipeline_max=1, stop_timeout_ms=30_000) as (_, served),
+        serving_world(world, pipeline_max=1, stop_timeout_ms=30_000) as served,
         greeted(served.path) as client,
     ):
         ids = [client.send("ping") for _ in range(200)]
@@ -100,7 +97,7 @@ async def test_stop_when_requests_stand_in_line_then_all_are_answered_or_refused
 async def test_write_when_its_client_vanishes_then_is_stored_whole_or_not_at_all() -> None:
     """An event of a vanished client is stored whole or not at all, and its wait ends."""
     world = World(1)
-    async with serving_world(world) as (_, served):
+    async with serving_world(world) as served:
         async with greeted(served.path) as client:
             segment = started(segment_id(1, ORDERS))
             client.send("add_segment", wire(ORDERS), segment_value(segment))
@@ -204,7 +201,7 @@ async def test_socket_file_when_its_disk_hangs_at_the_end_then_nobody_waits_for_
     monkeypatch.setattr(listener, "_REMOVE_S", 600.0)
     monkeypatch.setattr(threads, "_GRACE_S", 0.05)
     world = World(1)
-    async with serving_world(world) as (_, served):
+    async with serving_world(world) as served:
         async with greeted(served.path) as client:
             stopping = asyncio.create_task(served.stop())
             await until(lambda: "sidecar: socket" in {one.name for one in threading.enumerate()})

@@ -152,7 +152,7 @@ async def test_f50_write_when_not_assigned_or_not_any_more_then_told_so_by_name(
     """F50: the write is refused before it is stored, or its error names its place."""
     world = World(PLACES)
     place = world.place(ORDERS)
-    async with serving_brokers(world) as (_, served), greeted(served.path, broker_id=1) as client:
+    async with serving_brokers(world) as served, greeted(served.path, broker_id=1) as client:
         await client.call("assign", [], [], True)
         with pytest.raises(NotAssigned):
             await add(client, started(segment_id(1, ORDERS)))
@@ -171,10 +171,10 @@ async def test_f50_write_when_the_service_stops_then_told_so_and_where_the_event
     """F50: a writer that waits for a verdict gets Stopped with the place of its event."""
     world = World(PLACES)
     place = world.place(ORDERS)
-    async with serving_world(world) as (engine, served), greeted(served.path) as client:
+    async with serving_world(world) as served, greeted(served.path) as client:
         world.script.stall(place)
         waiting = await writing(world, client, 1)
-        engine.refuse(Stopped, "the service is stopping")
+        served.engine.refuse(Stopped, "the service is stopping")
         error = (await client.answer(waiting)).error
         assert isinstance(error, Stopped)
         assert error.stored_at == (place, 0)
@@ -191,7 +191,7 @@ async def test_f50_write_when_the_reader_dies_then_told_so_and_where_the_event_i
 
     with pytest.RaisesGroup(RuntimeError, flatten_subgroups=True):
         async with (
-            serving_world(world, make_shard=Faulty) as (_, served),
+            serving_world(world, make_shard=Faulty) as served,
             greeted(served.path) as client,
         ):
             error = (await client.answer(await writing(world, client, 1))).error

@@ -89,7 +89,7 @@ async def test_f56_event_then_is_stored_where_kafkas_own_class_looks_for_it() ->
     kafkas = {3: 2, 5: 1, 50: 31}
     for count, place in kafkas.items():
         world = World(count)
-        async with serving_world(world) as (_, served), greeted(served.path) as client:
+        async with serving_world(world) as served, greeted(served.path) as client:
             assert await add(client, started(segment_id(1, ORDERS))) == [place, 0, "applied"]
 
 
@@ -241,7 +241,7 @@ async def test_f88_reader_while_a_segment_lives_then_sees_each_state_whole() -> 
     """Failure scenario F88: a reader sees each state whole, and states in their order."""
     world = World(PLACES)
     async with (
-        serving_world(world) as (_, served),
+        serving_world(world) as served,
         greeted(served.path) as writer,
         greeted(served.path) as reader,
     ):

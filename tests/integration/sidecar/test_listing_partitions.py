@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -69,7 +69,7 @@ async def test_partitions_then_are_told_in_figures_once_each_by_rising_key() -> 
     world.store(delete_started(segment_id(3, every[0])))
     world.store(partition_delete(MARKED, every[1]))
     world.store(*(partition_delete(state, gone) for state in PartitionDeleteState))
-    async with serving_world(world) as (_, served), greeted(served.path) as client:
+    async with serving_world(world) as served, greeted(served.path) as client:
         for limit in (1, 7, 24):
             found, pages, is_whole = await listed(client, limit=limit)
             assert pages == -(-24 // limit)
@@ -90,7 +90,7 @@ async def test_partitions_when_a_page_has_no_room_for_their_names_then_comes_in_
     for one in every:
         world.store(started(segment_id(1, one)))
     async with (
-        serving_world(world, frame_bytes_max=65_536) as (_, served),
+        serving_world(world, frame_bytes_max=65_536) as served,
         greeted(served.path) as client,
     ):
         found, pages, _ = await listed(client)
@@ -149,12 +149,12 @@ async def test_partitions_when_a_broker_asks_then_it_sees_its_own() -> None:
     world = World(1)
     every = fill(world, 6)
     async with (
-        serving_brokers(world) as (engine, served),
+        serving_brokers(world) as served,
         greeted(served.path, broker_id=1) as one,
         greeted(served.path, broker_id=2) as two,
     ):
         await one.call("assign", [wire(every[0])], [wire(every[1])], True)
-        await until_open(engine, 0)
+        await until_open(served.engine, 0)
         found, _, is_whole = await listed(one)
         assert ({one.partition for one in found}, is_whole) == (set(every[:2]), False)
         assert await listed(two) == ([], 1, False)
@@ -166,7 +166,7 @@ async def test_partitions_when_many_then_others_have_turns(monkeypatch: pytest.M
     world = World(1)
     every = fill(world, 300)
     async with (
-        serving_world(world) as (_, served),
+        serving_world(world) as served,
         greeted(served.path) as client,
         greeted(served.path) as neighbour,
     ):
@@ -192,24 +192,8 @@ async def test_partitions_when_the_gate_closes_while_they_are_looked_through_the
 
     world = World(1)
     fill(world, 9)
-    async with (
-        serving_world(world, make_shard=Closing) as (engine, served),
-        greeted(served.path) as client,
-    ):
+    async with serving_world(world, make_shard=Closing) as served, greeted(served.path) as client:
         assert len((await listed(client))[0]) == 9
-        closing.append(engine)
+        closing.append(served.engine)
         with pytest.raises((NotReady, NotAssigned)):
             await client.call("list_partitions", 0, None, 1_000)
-
-
-@pytest.mark.parametrize(
-    "args",
-    [(-1, None, 1), (0, "x", 1), (0, bytes(40_000), 1), (0, None, 0), (True, None, 1), (0, None)],
-)
-async def test_partitions_when_asked_for_wrongly_then_refused(args: Any) -> None:
-    """The service refuses a wrong listing before it reads any state."""
-    world = World(1)
-    async with serving_world(world) as (_, served), greeted(served.path) as client:
-        with pytest.raises(InvalidArgument):
-            await client.call("list_partitions", *args)
-        assert await client.call("ping") is None

@@ -9,7 +9,7 @@ import pytest
 from rlmm.errors import LogUnavailable, NotAssigned, NotReady
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.wire.values import delete_value, segment_value, update_value
+from rlmm.wire.values import delete_value, update_value
 from tests.support.builders import (
     delete_started,
     finished,
@@ -35,7 +35,7 @@ from tests.support.server.raw_frames import connected, greeted, wire
 async def test_hello_then_says_who_serves_what_and_how_much_of_it() -> None:
     """The first answer names version, cluster, topic, role, mode and all limits."""
     world = World(PLACES)
-    async with serving_world(world, page_max=7) as (_, served), connected(served.path) as client:
+    async with serving_world(world, page_max=7) as served, connected(served.path) as client:
         said = await client.hello(versions=[9, 1])
     assert said["version"] == 1
     assert said["cluster_id"] == world.topic.cluster_id
@@ -165,7 +165,7 @@ async def test_linearizable_read_when_the_log_is_away_then_refused_alone() -> No
         return await ask(partitions, timeout_s=timeout_s)
 
     log.bounds = bounds  # type: ignore[method-assign]
-    async with serving_world(world, log=log) as (_, served), greeted(served.path) as client:
+    async with serving_world(world, log=log) as served, greeted(served.path) as client:
         segment = await copy(client, 1)
         is_away = True
         assert await client.call("segment_for", wire(ORDERS), 0, 5) == packed(segment)
@@ -251,17 +251,3 @@ async def test_unassigned_neighbour_when_its_shard_is_open_then_only_an_admin_re
                 )
                 with pytest.raises(NotAssigned):
                     await admin.call("segment_for", wire(elsewhere), 0, 5)
-
-
-async def test_writes_when_unassigned_then_refused_or_stored_as_they_ask() -> None:
-    """`store` writes without a verdict, as Kafka does; the default stores nothing."""
-    async with serving(assignment=Assignment.nothing()) as (world, client):
-        segment = started(segment_id(1, ORDERS))
-        with pytest.raises(NotAssigned):
-            await add(client, segment)
-        place = world.place(ORDERS)
-        assert world.topic.partitions[place].next_offset == 0
-        stored = await client.call(
-            "add_segment", wire(ORDERS), segment_value(segment), {"unassigned": "store"}
-        )
-        assert stored == [place, 0, "stored-not-assigned"]

@@ -57,8 +57,8 @@ async def serving(
     if world is None:
         world = World(1)
         fill(world)
-    async with serving_world(world, log=log, **settings) as (engine, served):
-        yield world, engine, served
+    async with serving_world(world, log=log, **settings) as served:
+        yield world, served.engine, served
 
 
 class HeldLog(MemoryLog):
@@ -270,7 +270,7 @@ async def test_log_when_it_cannot_be_read_there_then_says_why() -> None:
     fill(world)
     place = world.place(ORDERS)
     world.script.delete_records(place, 10)
-    async with serving_world(world) as (_, served), greeted(served.path) as client:
+    async with serving_world(world) as served, greeted(served.path) as client:
         for position in (0, COUNT + 1, 2**63 - 1):
             with pytest.raises(LogTruncated) as refused:
                 await piece(client, world, position, place=place)
@@ -333,25 +333,3 @@ async def test_log_when_the_role_is_low_then_not_permitted(role: str, said: dict
             await piece(client, world, 0)
         with pytest.raises(NotPermitted, match="takes the role admin"):
             await client.call("log_bounds", [0])
-
-
-@pytest.mark.parametrize(
-    ("method", "args"),
-    [
-        ("read_log", [b"short", 0, 0, 0, 1]),
-        ("read_log", [bytes(16), -1, 0, 0, 1]),
-        ("read_log", [bytes(16), 0, -1, 0, 1]),
-        ("read_log", [bytes(16), 0, 0, -1, 1]),
-        ("read_log", [bytes(16), 0, 0, 0, 0]),
-        ("read_log", [bytes(16), 0, 0, 0, 1, {"at_least": {}}]),
-        ("log_bounds", [list(range(1_001))]),
-        ("log_bounds", [[None]]),
-        ("log_bounds", [{}]),
-    ],
-)
-async def test_log_when_asked_for_wrongly_then_refused(method: str, args: Any) -> None:
-    """The service refuses a wrong request before it asks the log."""
-    async with serving() as (_, _, served), greeted(served.path) as client:
-        with pytest.raises(InvalidArgument):
-            await client.call(method, *args)
-        assert await client.call("ping") is None

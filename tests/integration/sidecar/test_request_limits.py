@@ -42,7 +42,7 @@ async def refused_code(client: FrameClient, method: str, *args: Any) -> str:
 async def test_waiting_requests_when_they_keep_too_many_bytes_then_too_busy_and_counted() -> None:
     """The waiting requests of one connection are bounded in bytes, and the next one is refused."""
     world = World(1)
-    async with serving_world(world, waiting_bytes_max=3 * KEPT) as (engine, served):
+    async with serving_world(world, waiting_bytes_max=3 * KEPT) as served:
         async with greeted(served.path) as client, greeted(served.path) as neighbour:
             for _ in range(3):
                 client.send("segments_for", LOOKUPS, FAR)
@@ -50,7 +50,7 @@ async def test_waiting_requests_when_they_keep_too_many_bytes_then_too_busy_and_
                 await client.call("segments_for", LOOKUPS, FAR)
             assert await client.call("ping") is None
             neighbour.send("segments_for", LOOKUPS, FAR)
-            await until(lambda: engine.statistics().barrier.waiting == 4)
+            await until(lambda: served.engine.statistics().barrier.waiting == 4)
             statistics = served.sidecar.statistics()
             assert statistics.waiting_bytes == 4 * KEPT
             assert statistics.refusals == {("segments_for", "too-busy"): 1}
@@ -61,14 +61,14 @@ async def test_waiting_requests_when_all_together_keep_too_many_bytes_then_too_b
     """Waiting requests are bounded over all connections, and each answered one frees its bytes."""
     world = World(1)
     async with (
-        serving_world(world, waiting_bytes_total_max=3 * KEPT - 1) as (engine, served),
+        serving_world(world, waiting_bytes_total_max=3 * KEPT - 1) as served,
         greeted(served.path) as one,
         greeted(served.path) as two,
         greeted(served.path) as three,
     ):
         one.send("segments_for", LOOKUPS, FAR)
         soon = two.send("segments_for", LOOKUPS, {"at_least": {0: 0}, "timeout_ms": 60_000})
-        await until(lambda: engine.statistics().barrier.waiting == 2)
+        await until(lambda: served.engine.statistics().barrier.waiting == 2)
         with pytest.raises(TooBusy, match="requests of all connections"):
             await three.call("segments_for", LOOKUPS, FAR)
         world.store(started(segment_id(1, world.partition_on(0))))
@@ -82,11 +82,11 @@ async def test_waiting_request_when_it_is_the_only_one_then_is_never_too_large()
     """A single request as large as a frame may wait, and the next one is refused."""
     world = World(1)
     async with (
-        serving_world(world, waiting_bytes_max=1, waiting_bytes_total_max=1) as (engine, served),
+        serving_world(world, waiting_bytes_max=1, waiting_bytes_total_max=1) as served,
         greeted(served.path) as client,
     ):
         client.send("segments_for", LOOKUPS, FAR)
-        await until(lambda: engine.statistics().barrier.waiting == 1)
+        await until(lambda: served.engine.statistics().barrier.waiting == 1)
         assert await refused_code(client, "segment_for", wire(ORDERS), 0, 5, FAR) == "too-busy"
 
 
@@ -97,12 +97,12 @@ async def test_request_whose_wait_is_over_when_it_stands_in_line_then_keeps_id_a
         one = segment_id(label, ORDERS)
         world.store(started(one, label, label, custom_metadata=bytes(20_000)))
     async with (
-        serving_world(world, write_buffer_bytes_max=100_000) as (engine, served),
+        serving_world(world, write_buffer_bytes_max=100_000) as served,
         greeted(served.path) as client,
     ):
         waits = {"at_least": {0: 40}, "timeout_ms": 60_000}
         asked = [client.send("list_segments", wire(ORDERS), None, 100, waits) for _ in range(9)]
-        await until(lambda: engine.statistics().barrier.waiting == 9)
+        await until(lambda: served.engine.statistics().barrier.waiting == 9)
         begun_bytes = served.sidecar.statistics().waiting_bytes
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]
         world.store(started(segment_id(40, ORDERS), 40, 40))
@@ -148,7 +148,7 @@ async def test_write_when_its_timeout_is_longer_than_the_service_allows_then_is_
     """A write in the form of version 1 with a longer timeout is stored."""
     world = World(1)
     async with (
-        serving_world(world, timeout_ms_max=DEADLINE_MS, ready_timeout_ms=1) as (_, served),
+        serving_world(world, timeout_ms_max=DEADLINE_MS, ready_timeout_ms=1) as served,
         greeted(served.path) as client,
     ):
         stored = segment_value(started(segment_id(1, ORDERS)))
@@ -161,7 +161,7 @@ async def test_client_when_it_waits_longer_than_one_request_may_then_asks_again(
     """The client asks for at most hello's time and repeats until its own deadline."""
     world = World(1)
     async with (
-        serving_world(world, timeout_ms_max=100, ready_timeout_ms=100) as (_, served),
+        serving_world(world, timeout_ms_max=100, ready_timeout_ms=100) as served,
         RemoteLogMetadataClient(UnixAddress(served.path)) as client,
     ):
         await until(lambda: client.server is not None)
@@ -196,24 +196,21 @@ async def test_request_when_naming_too_many_then_unread(method: str, args: list[
     """Hello returns the bound; a larger request is refused before a partition is read."""
     world = World(PLACES)
     async with (
-        serving_brokers(world, assign_max=MOST, lookups_max=MOST) as (engine, served),
+        serving_brokers(world, assign_max=MOST, lookups_max=MOST) as served,
         greeted(served.path, broker_id=1) as client,
     ):
         with pytest.raises(InvalidArgument, match=f"at most {MOST}"):
             await client.call(method, *args)
-        assert not engine.assignment.is_known
+        assert not served.engine.assignment.is_known
 
 
 async def test_assignment_when_it_is_as_large_as_a_broker_may_have_then_taken_at_once() -> None:
     """The default bound takes the largest assignment of a broker in one message."""
     world = World(PLACES)
     every = [tp("orders", number) for number in range(4_000)]
-    async with (
-        serving_brokers(world) as (engine, served),
-        greeted(served.path, broker_id=1) as client,
-    ):
+    async with serving_brokers(world) as served, greeted(served.path, broker_id=1) as client:
         assert await client.call("assign", [wire(one) for one in every], [], True) == 1
-        assert engine.assignment.user == set(every)
+        assert served.engine.assignment.user == set(every)
         assert await client.call("stop_partitions", [wire(one) for one in every]) == 2
 
 
@@ -221,7 +218,7 @@ async def test_assignment_when_in_many_messages_then_neighbours_have_their_turns
     """Other clients get their turns between the messages of a long assignment."""
     world = World(PLACES)
     async with (
-        serving_brokers(world, assign_max=MOST, pipeline_max=1) as (engine, served),
+        serving_brokers(world, assign_max=MOST, pipeline_max=1) as served,
         greeted(served.path, broker_id=1) as broker,
         greeted(served.path) as neighbour,
     ):
@@ -231,10 +228,10 @@ async def test_assignment_when_in_many_messages_then_neighbours_have_their_turns
             for part in parts
         ]
         pings, most_between, before = 0, 0, 0
-        while len(engine.assignment.user) < len(ALL):
+        while len(served.engine.assignment.user) < len(ALL):
             await neighbour.call("ping")
             pings += 1
-            had, before = before, len(engine.assignment.user)
+            had, before = before, len(served.engine.assignment.user)
             most_between = max(most_between, before - had)
             assert pings < 10_000
         assert pings >= len(parts) // TURNS_OF_A_PING
@@ -245,13 +242,13 @@ async def test_assignment_when_in_many_messages_then_neighbours_have_their_turns
 async def test_client_when_it_has_more_than_one_message_may_name_then_says_it_in_several() -> None:
     """The client splits an assignment by the bound in hello; all arrive and can be removed."""
     world = World(PLACES)
-    async with serving_brokers(world, assign_max=MOST) as (engine, served):
+    async with serving_brokers(world, assign_max=MOST) as served:
         async with RemoteLogMetadataClient(UnixAddress(served.path), broker_id=1) as client:
             client.on_partition_leadership_changes(ALL[:120], ALL[120:200])
             await until(lambda: client.statistics().is_assignment_told)
-            assert engine.assignment.user == set(ALL[:200])
+            assert served.engine.assignment.user == set(ALL[:200])
             client.on_stop_partitions(ALL[:199])
-            await until(lambda: engine.assignment.user == {ALL[199]})
+            await until(lambda: served.engine.assignment.user == {ALL[199]})
         assert served.sidecar.statistics().refusals == {}
         assert served.sidecar.statistics().answered["assign"] >= 4
 
@@ -262,7 +259,7 @@ async def test_broker_when_started_again_and_says_it_in_pieces_then_nobody_is_se
     first, again = (bytes(Uuid.of(0, number)) for number in (1, 2))
     parts = [ALL[start : start + MOST] for start in range(0, 4 * MOST, MOST)]
     async with (
-        serving_brokers(world, assign_max=MOST) as (engine, served),
+        serving_brokers(world, assign_max=MOST) as served,
         greeted(served.path, broker_id=1, instance=first) as before,
         greeted(served.path, broker_id=1, instance=again) as after,
         greeted(served.path) as other,
@@ -278,13 +275,13 @@ async def test_broker_when_started_again_and_says_it_in_pieces_then_nobody_is_se
             with pytest.raises(NotReady) as caught:
                 await after.call("segment_for", last, 0, 0)
             assert caught.value.reason == "assignment-unknown"
-        assert engine.assignment.user == set(ALL[: 4 * MOST])
+        assert served.engine.assignment.user == set(ALL[: 4 * MOST])
         await after.call("assign", [last], [], False)
         assert (await after.answer(waiting)).error is None
         now_s = asyncio.get_running_loop().time()
         for passed_s in (0.0, SETTLE_S):
             served.clusters.look_after(now_s + passed_s)
-        assert engine.assignment.user == {*ALL[: 3 * MOST], parts[-1][-1]}
+        assert served.engine.assignment.user == {*ALL[: 3 * MOST], parts[-1][-1]}
         with pytest.raises(NotAssigned):
             await after.call("segment_for", wire(parts[-1][0]), 0, 0)
 
@@ -294,10 +291,10 @@ async def test_what_a_new_start_omits_then_given_up(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(brokers, "SETTLE_S", 0.0)
     world = World(PLACES)
     async with (
-        serving_brokers(world, slow_client_ms=80) as (engine, served),
+        serving_brokers(world, slow_client_ms=80) as served,
         greeted(served.path, broker_id=1, instance=bytes(Uuid.of(0, 1))) as before,
         greeted(served.path, broker_id=1, instance=bytes(Uuid.of(0, 2))) as after,
     ):
         await before.call("assign", [wire(ALL[0])], [], True)
         await after.call("assign", [wire(ALL[1])], [], False)
-        await until(lambda: engine.assignment.user == {ALL[1]})
+        await until(lambda: served.engine.assignment.user == {ALL[1]})

@@ -79,12 +79,23 @@ class RoleDoor(Authenticator):
 
 class Listening:
     def __init__(
-        self, sidecar: Sidecar, clusters: Clusters, path: Path, task: asyncio.Task[None]
+        self,
+        sidecar: Sidecar,
+        clusters: Clusters,
+        path: Path,
+        task: asyncio.Task[None],
+        engines: tuple[Engine, ...],
     ) -> None:
+        self._engines = engines
         self.sidecar = sidecar
         self.clusters = clusters
         self.path = path
         self.task = task
+
+    @property
+    def engine(self) -> Engine:
+        (engine,) = self._engines
+        return engine
 
     @property
     def tcp(self) -> tuple[str, int]:
@@ -131,7 +142,7 @@ async def listening(
         started = asyncio.create_task(sidecar.listening.wait())
         await asyncio.wait([task, started], return_when=asyncio.FIRST_COMPLETED)
         started.cancel()
-        served = Listening(sidecar, around.clusters, path, task)
+        served = Listening(sidecar, around.clusters, path, task, served_engines)
         try:
             if task.done():
                 task.result()
@@ -143,17 +154,15 @@ async def listening(
 
 
 @asynccontextmanager
-async def serving_world(world: World, **options: Any) -> AsyncIterator[tuple[Engine, Listening]]:
+async def serving_world(world: World, **options: Any) -> AsyncIterator[Listening]:
     """Serve an engine of *world*, with all partitions open if *options* have no assignment."""
     names = ("assignment", "log", "make_shard")
     made = {name: options.pop(name) for name in names if name in options}
     async with world.engine(**made) as engine, listening(engine, **options) as served:
         if "assignment" not in made:
             await until_open(engine, *range(len(world.topic.partitions)))
-        yield engine, served
+        yield served
 
 
-def serving_brokers(
-    world: World, **settings: Any
-) -> AbstractAsyncContextManager[tuple[Engine, Listening]]:
+def serving_brokers(world: World, **settings: Any) -> AbstractAsyncContextManager[Listening]:
     return serving_world(world, assignment=Assignment.awaited(), follows_brokers=True, **settings)
