@@ -74,9 +74,7 @@ class ClientLimits:
         self._of(client).connections -= 1
 
     def meter(self, client: Client) -> Callable[[], None] | None:
-        """
-        Return the check to call per request of *client*, which raises `TooBusy`; None: no limit.
-        """
+        """Return the check for each request of *client*, which raises `TooBusy`; None: no limit."""
         if self._per_s is None or not client.is_limited:
             return None
         taken, per_s, now_s = self._of(client), self._per_s, self._now_s

@@ -27,9 +27,7 @@ class FromFiles(Generic[_Read]):
     def __init__(
         self, what: str, paths: Collection[Path], read: Callable[[_Read | None], _Read]
     ) -> None:
-        """
-        Read the files; *read* gets the value in use. Both raise `ConfigError` without secrets.
-        """
+        """Read the files; *read* gets the value in use. Both raise a secretless `ConfigError`."""
         self._what = what
         self._paths = tuple(paths)
         self._read = read

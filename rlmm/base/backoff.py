@@ -1,6 +1,4 @@
-"""
-The pauses between attempts, in one place: how long the first is, how they grow, where they end.
-"""
+"""Backoff: the pauses between attempts, how long the first is, how they grow, where they end."""
 
 from __future__ import annotations
 

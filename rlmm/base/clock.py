@@ -1,6 +1,4 @@
-"""
-The clock: wall time of records, and deadlines. It is passed in, so that tests decide the time.
-"""
+"""The clock: wall time of records, and deadlines; passed in, so that tests decide the time."""
 
 from __future__ import annotations
 

@@ -99,9 +99,7 @@ def snapshots_lock(folder: Path) -> AbstractContextManager[None]:
 
 
 def require_apart(log: Path, snapshots: Path) -> None:
-    """
-    Refuse folders of which one is, or contains, the other: each would misread the other's files.
-    """
+    """Refuse folders of which one contains the other: each would misread the other's files."""
     ours, theirs = log.resolve(), snapshots.resolve()
     if ours.is_relative_to(theirs) or theirs.is_relative_to(ours):
         msg = (

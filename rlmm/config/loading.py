@@ -164,17 +164,14 @@ def _with_java_files(layers: Sequence[Layer]) -> tuple[list[Layer], tuple[str, .
             layer = read(named[name])
             found.append(layer)
             if layer.unused:
-                notices.append(_unused(named[name], layer.unused))
+                unused = f"{len(layer.unused)} of its keys have no equivalent and are not used"
+                notices.append(f"{named[name]}: {unused}: {', '.join(layer.unused)}")
     return found, tuple(notices)
 
 
 def _one_line(message: str) -> str:
     """Return the message as one printable line; keys and paths may contain any character."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message)
-
-
-def _unused(path: Path, keys: tuple[str, ...]) -> str:
-    return f"{path}: {len(keys)} of its keys have no equivalent and are not used: {', '.join(keys)}"
 
 
 def _settings(config: Config, sources: Mapping[str, str]) -> list[ConfigurationValue]:
@@ -200,9 +197,7 @@ def of_the_process(layers: Iterable[Layer]) -> list[Layer]:
 def inherited(
     common: Iterable[Layer], own: Sequence[Layer], said: Mapping[str, object]
 ) -> list[Layer]:
-    """
-    Return the *common* settings of a cluster with the layers *own* and their typed values *said*.
-    """
+    """Return the *common* settings of a cluster with layers *own* and their typed values *said*."""
     kinds = _kinds(own, said)
     if not kinds:
         return list(common)

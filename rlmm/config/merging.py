@@ -53,7 +53,6 @@ def merged(layers: Sequence[Layer]) -> tuple[dict[str, Any], dict[str, KafkaSett
 
     *layers* are ordered from the highest down. Raises a one-line `ConfigError` for a wrong type.
     """
-
     given = dict(ChainMap(*(layer.values for layer in layers)))
     try:
         found = cast("Any", _MODEL)(layers=layers)
@@ -122,14 +121,12 @@ def _require(is_right: bool) -> None:
         raise ValueError
 
 
-def _no_boolean(raw: object) -> object:
-    _require(not isinstance(raw, bool))
-    return raw
+def _only(is_right: Callable[[object], bool]) -> _Reader:
+    def read(raw: object) -> object:
+        _require(is_right(raw))
+        return raw
 
-
-def _boolean_or_text(raw: object) -> object:
-    _require(isinstance(raw, bool | str))
-    return raw
+    return read
 
 
 def _text(raw: object) -> str:
@@ -138,13 +135,8 @@ def _text(raw: object) -> str:
     return str(raw)
 
 
-def _path(raw: object) -> object:
-    _require(isinstance(raw, str) and bool(raw.strip()) and "\0" not in raw)
-    return raw
-
-
-def _secret(raw: object) -> Secret:
-    return Secret(_text(raw))
+def _is_path(raw: object) -> bool:
+    return isinstance(raw, str) and bool(raw.strip()) and "\0" not in raw
 
 
 def _texts(raw: object) -> tuple[str, ...]:
@@ -161,15 +153,15 @@ def _annotation(key: Key) -> Any:
     if kind is int:
         read = _whole(key)
     elif kind is float:
-        read = _no_boolean
+        read = _only(lambda raw: not isinstance(raw, bool))
     elif kind is bool:
-        read = _boolean_or_text
+        read = _only(lambda raw: isinstance(raw, bool | str))
     elif kind is str:
         read = _text
     elif kind is Secret:
-        kind, read = InstanceOf[Secret], _secret
+        kind, read = InstanceOf[Secret], lambda raw: Secret(_text(raw))
     elif key.is_text:
-        read = _path
+        read = _only(_is_path)
     elif isinstance(kind, type) and issubclass(kind, StrEnum):
         read = _text
     if not key.is_optional:

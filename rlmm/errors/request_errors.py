@@ -207,9 +207,7 @@ class TooBusy(RlmmError):
 
 
 class SidecarUnavailable(RlmmError):
-    """
-    The service was not reached in time; nothing was stored, else it is `OutcomeUnknown`.
-    """
+    """The service was not reached in time; nothing is stored, else it is `OutcomeUnknown`."""
 
     code = "sidecar-unavailable"
     retriable = True
@@ -217,9 +215,7 @@ class SidecarUnavailable(RlmmError):
 
 
 class Unresolved(RlmmError):
-    """
-    A wait ended without its answer; `stored_at` is where the caller's event is, if any.
-    """
+    """A wait ended without its answer; the caller's event, if any, is at `stored_at`."""
 
     code = "unresolved"
     exit_code = 4

@@ -41,9 +41,7 @@ class BrokerLogAnswers:
     def __init__(
         self, served: BrokerLog | None, slow_s: float, turn: Callable[[], Awaitable[None]]
     ) -> None:
-        """
-        Pieces after the first wait for a *turn*; a client that stalls for *slow_s* is cut off.
-        """
+        """Later pieces wait for a *turn*; a client that stalls for *slow_s* is cut off."""
         self._served = served
         self._slow_s = slow_s
         self._turn = turn

@@ -121,7 +121,8 @@ ROUTES: Final = (
     ),
     Route(
         PREFIX + "segments",
-        "Every segment of a user partition, in whatever state, by rising " "start offset; one object a line where the client accepts " + NDJSON + ".",
+        "Every segment of a user partition, in whatever state, by rising start offset; one object "
+        "a line where the client accepts " + NDJSON + ".",
         AccessRule.READER, "Segments", (*PARTITION, EPOCH_OR_ALL, *FRESHNESS, CLUSTER),
         content_types=("application/json", NDJSON), errors=_READ_ERRORS,
     ),

@@ -1,6 +1,4 @@
-"""
-Snapshots without a service: each engine reads its log to the end, and its snapshots are written.
-"""
+"""Snapshots without a service: each engine reads its log to the end and writes its snapshots."""
 
 from __future__ import annotations
 

@@ -114,10 +114,20 @@ class ProcessEngines:
     # ------------------------------------------------------------------------------ hellos
 
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
+        """
+        Take the address that a broker reported of its cluster; repeats are harmless.
+
+        An engine that does not reach its cluster is moved, if the cluster is found at the address.
+        An unknown cluster is followed once it has answered: `NotReady` until then, and
+        `WrongCluster` where that is not allowed, or another cluster answers.
+        """
         if self.of_cluster(cluster_id) is not None:
-            self._take_address(cluster_id, bootstrap)
+            if cluster_id in self._engines:
+                self._remember(cluster_id, bootstrap)
+                self._look_after(cluster_id)
             return
-        served = ", ".join(self._names()) or "none yet"
+        known = {one.identity.cluster_id for one in self.all() if one.identity is not None}
+        served = ", ".join(sorted({*self._learned, *known})) or "none yet"
         told = f"asked for is cluster {cluster_id}, served is {served}"
         if not self._clusters_max:
             raise WrongCluster(told)
@@ -140,16 +150,11 @@ class ProcessEngines:
         why = f"it is asked for at {address}" if last is None else f"at {last[0]}: {last[1]}"
         raise _not_ready(f"the metadata of cluster {cluster_id} is not followed yet: {why}")
 
-    def _take_address(self, cluster_id: str, bootstrap: str | None) -> None:
-        """Try another address of a learned cluster that its engine does not reach."""
-        if cluster_id in self._engines:
-            self._remember(cluster_id, bootstrap)
-            self._look_after(cluster_id)
-
     def _remember(self, cluster_id: str, bootstrap: str | None) -> None:
         """Remember another address of a learned cluster; ignores malformed ones."""
-        address = _servers_in(bootstrap)
-        if address is None:
+        try:
+            address = ",".join(require_servers(bootstrap or ""))
+        except InvalidArgument:
             return
         told = self._told.setdefault(cluster_id, [])
         if address in told:
@@ -192,9 +197,7 @@ class ProcessEngines:
     # ---------------------------------------------------------------------------- the part
 
     async def run(self) -> None:
-        """
-        Follow the clusters in the file, and all learned from now on; `ConfigError` for a bad file.
-        """
+        """Follow the clusters in the file, or raise `ConfigError`, and all learned from now on."""
         assert self._service is not None
         kept = await in_own_thread(_THREAD, partial(read_learned, self._folder))
         if self._clusters_max:
@@ -302,19 +305,6 @@ class ProcessEngines:
                 await in_own_thread(_THREAD, kept)
             except OSError as error:
                 _log.error("the clusters that brokers told of are not kept: %s", error)
-
-    def _names(self) -> list[str]:
-        known = {one.identity.cluster_id for one in self.all() if one.identity is not None}
-        return sorted({*self._learned, *known})
-
-
-def _servers_in(bootstrap: str | None) -> str | None:
-    if bootstrap is None:
-        return None
-    try:
-        return ",".join(require_servers(bootstrap))
-    except InvalidArgument:
-        return None
 
 
 def _not_ready(msg: str) -> NotReady:

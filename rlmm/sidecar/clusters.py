@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rlmm.errors import NotReady, RlmmError, WrongCluster
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
@@ -17,42 +17,15 @@ from rlmm.log.replay_progress import NotReadyReason
 from rlmm.sidecar.brokers import BrokerAssignments
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from rlmm.engine.engine import Engine
     from rlmm.sidecar.broker_starts import BrokerStart, BrokerStatistics
-
-
-class Engines(Protocol):
-    def all(self) -> Collection[Engine]: ...
-
-    def of_cluster(self, cluster_id: str) -> Engine | None:
-        """Return the engine that follows, or is to follow, this cluster, if one is known to."""
-
-    def name_of(self, engine: Engine) -> str:
-        """Return the name of a running engine; its successor has the same."""
-
-    def is_learned(self, engine: Engine) -> bool:
-        """Return whether the cluster of the engine is known before it is reached."""
-
-    def missing(self) -> Mapping[str, str]:
-        """Return the reasons why clusters are not followed now, by id."""
-
-    def accept(self, cluster_id: str, bootstrap: str | None) -> None:
-        """
-        Take the address that a broker reported of its cluster; repeats are harmless.
-
-        An engine that does not reach its cluster is moved, if the cluster is found at the address.
-        An unknown cluster is followed once it has answered: `NotReady` until then, and
-        `WrongCluster` where that is not allowed, or another cluster answers.
-        """
-
-    def is_followed(self, engine: Engine) -> bool:
-        """Return whether the engine answers for the brokers' partitions alone."""
+    from rlmm.sidecar.cluster_discovery import ProcessEngines
 
 
 class Clusters:
-    def __init__(self, engines: Engines, *, brokers_max: int) -> None:
+    def __init__(self, engines: ProcessEngines, *, brokers_max: int) -> None:
         self._engines = engines
         self._brokers_max = brokers_max
         self._brokers: dict[str, BrokerAssignments] = {}
@@ -164,9 +137,7 @@ class Clusters:
                 brokers.move_to(None)
 
     def shown(self, engine: Engine) -> dict[str, dict[str, int | None]]:
-        """
-        Return the statistics of each broker of the engine's cluster, by its id, as plain values.
-        """
+        """Return plain statistics of each broker of the engine's cluster, by its id."""
         brokers = self._brokers.get(self._engines.name_of(engine))
         if brokers is None:
             return {}

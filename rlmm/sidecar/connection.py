@@ -36,29 +36,10 @@ TURN_S: Final = 0.002
 
 class ClientConnection(asyncio.BufferedProtocol):
     __slots__ = (
-        "_closing",
-        "_context",
-        "_entered",
-        "_fd",
-        "_figures",
-        "_frame_bytes_max",
-        "_frames",
-        "_held_bytes",
-        "_is_last",
-        "_is_turn_due",
-        "_later",
-        "_left",
-        "_line",
-        "_loop",
-        "_peer_of",
-        "_readers",
-        "_session",
-        "_transport",
-        "_waits",
-        "_whole_bytes_max",
-        "blocked_s",
-        "closing_s",
-        "heard_s",
+        "_closing", "_context", "_entered", "_fd", "_figures", "_frame_bytes_max", "_frames",
+        "_held_bytes", "_is_last", "_is_turn_due", "_later", "_left", "_line", "_loop", "_peer_of",
+        "_readers", "_session", "_transport", "_waits", "_whole_bytes_max", "blocked_s",
+        "closing_s", "heard_s",
     )  # fmt: skip
 
     def __init__(

@@ -118,9 +118,7 @@ class OpenImage:
     async def open(
         self, session: ClientSession, partition: TopicIdPartition, bytes_max: int
     ) -> object:
-        """
-        Make the image of *partition* and return its first bytes; keep it only if there are more.
-        """
+        """Make the image of *partition*, return its first bytes, keep it if there are more."""
         if self._is_being_made:
             raise TooBusy("an image is being made for this connection, one at a time is")
         self.close()

@@ -209,9 +209,7 @@ def _map_of_request(pairs: Pairs) -> object:
 
 
 def _map_of(pairs: Pairs) -> dict[object, object]:
-    """
-    Return a map with texts or numbers of 31 bits as keys: larger ones can all collide for hours.
-    """
+    """Return a map with texts or numbers of 31 bits as keys; larger ones could all collide."""
     for key, _ in pairs:
         if type(key) is not str and (type(key) is not int or not 0 <= key <= INT32_MAX):
             msg = f"a key of a map is a text or a number of 31 bits, got {form(key)}"

@@ -37,9 +37,7 @@ def partition_value(partition: TopicIdPartition) -> list[object]:
 
 
 class _Partitions:
-    """
-    Keeps read partitions: most questions are about a few, and making one costs most. Threads race.
-    """
+    """Keeps read partitions, as most questions are about a few; threads may race."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], TopicIdPartition] = {}

@@ -106,9 +106,7 @@ def has_done(served: Listening, count: int) -> bool:
 async def test_fuzzed_frames_then_nothing_falls_nothing_stays_and_a_neighbour_is_answered(
     count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    No fault, connection, task, file, held byte or client stays, and a neighbour is answered soon.
-    """
+    """No task, file, held byte or client stays, and a neighbour is answered soon."""
     world = World(3)
     door = Authenticator(AccessSettings(tokens=Secret(TOKENS)), TlsSettings())
     warm_bytes = 0

@@ -128,9 +128,7 @@ async def test_every_method_then_is_refused_before_hello(method: str, way: str) 
 
 
 async def test_broker_token_when_bound_then_no_other_broker_is_claimed_or_written_for() -> None:
-    """
-    A client bound to a broker may not claim or write for another, nor leave the broker id out.
-    """
+    """A client bound to a broker may claim and write for that broker alone."""
     async with serving(door()) as served:
         for said in ({"broker_id": 8}, {}):
             async with connected(served.tcp) as client:
@@ -171,9 +169,7 @@ async def test_tokens_when_taken_away_then_open_connections_end(tmp_path: Path) 
 
 
 async def test_limits_when_a_client_takes_too_much_then_only_that_client_is_refused() -> None:
-    """
-    A limit counts by name over all connections of a client, and released parts are free again.
-    """
+    """A limit counts by name over all connections, and released parts are free again."""
     now_s = 0.0
     settings = AccessSettings(
         tokens=Secret(TOKENS), client_connections_max=2, client_requests_per_second_max=3

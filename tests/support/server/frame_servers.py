@@ -15,6 +15,7 @@ from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.errors import WrongCluster
 from rlmm.metadata.assignment import Assignment
+from rlmm.sidecar.cluster_discovery import ProcessEngines
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.listener import Sidecar
 from rlmm.sidecar.session import SessionContext
@@ -30,12 +31,11 @@ if TYPE_CHECKING:
 
     from rlmm.access.roles import Peer
     from rlmm.engine.engine import Engine
-    from rlmm.sidecar.clusters import Engines
     from tests.support.engines import World
 
 
 @dataclass
-class FixedEngines:
+class FixedEngines(ProcessEngines):
     engines: list[Engine]
     follows_brokers: bool = False
     accepted: list[tuple[str, str | None]] = field(default_factory=list)
@@ -117,7 +117,7 @@ def _status(engine: Engine) -> Mapping[str, object]:
 @asynccontextmanager
 async def listening(
     *served_engines: Engine,
-    engines: Engines | None = None,
+    engines: ProcessEngines | None = None,
     door: Authenticator | None = None,
     follows_brokers: bool = False,
     **settings: Any,

@@ -16,6 +16,7 @@ from rlmm.sidecar.broker_starts import SETTLE_S, BrokerStatistics
 from rlmm.sidecar.brokers import BrokerAssignments
 from rlmm.sidecar.clusters import Clusters
 from tests.support.builders import tp
+from tests.support.server.frame_servers import FixedEngines
 
 if TYPE_CHECKING:
     from rlmm.metadata.assignment import Assignment
@@ -326,27 +327,6 @@ def test_starts_of_a_broker_then_few_are_remembered(monkeypatch: pytest.MonkeyPa
     assert first.known == frozenset({ONE})
 
 
-class NoEngines:
-    def all(self) -> tuple[()]:
-        return ()
-
-    def of_cluster(self, cluster_id: str) -> None: ...
-
-    def name_of(self, engine: object) -> str:
-        raise AssertionError
-
-    def is_learned(self, engine: object) -> bool:
-        return False
-
-    def missing(self) -> dict[str, str]:
-        return {}
-
-    def accept(self, cluster_id: str, bootstrap: str | None) -> None: ...
-
-    def is_followed(self, engine: object) -> bool:
-        return False
-
-
 def engine(cluster_id: str | None) -> Any:
     identity = None if cluster_id is None else SimpleNamespace(cluster_id=cluster_id)
     return SimpleNamespace(identity=identity)
@@ -354,7 +334,7 @@ def engine(cluster_id: str | None) -> Any:
 
 def test_engine_when_its_log_is_of_another_cluster_then_refused_with_both_ids() -> None:
     """The log's own cluster id decides, and the refusal names both ids."""
-    clusters = Clusters(NoEngines(), brokers_max=10)
+    clusters = Clusters(FixedEngines([]), brokers_max=10)
     with pytest.raises(WrongCluster, match=r"blue.*green"):
         clusters.require_right(engine("green"), "blue")
     assert clusters.require_right(engine("blue"), "blue")
