@@ -140,25 +140,6 @@ def test_policies_then_there_are_three() -> None:
     assert tuple(found) == policies.POLICIES
 
 
-ALL_ERRORS = sorted(
-    (
-        found
-        for found in vars(errors).values()
-        if isinstance(found, type) and issubclass(found, RlmmError)
-    ),
-    key=lambda found: found.__name__,
-)
-
-
-def test_not_ready_is_the_one_answer_a_consumer_can_tell_from_damage() -> None:
-    """Only not ready becomes the class on which clients wait and retry."""
-    waits = "org.apache.kafka.common.errors.ReplicaNotAvailableException"
-    told = {error: exception_for(error("x")) for error in ALL_ERRORS}
-    assert [error.__name__ for error, says in told.items() if says.java_class == waits] == [
-        "NotReady"
-    ]
-
-
 def test_unknown_partition_is_told_as_a_missing_resource() -> None:
     """An unknown partition becomes Kafka's missing resource, unlike one that is not ready."""
     assert exception_for(errors.UnknownPartition("x")) == BrokerException(
@@ -166,13 +147,13 @@ def test_unknown_partition_is_told_as_a_missing_resource() -> None:
     )
 
 
-@pytest.mark.parametrize("error", ALL_ERRORS, ids=lambda error: error.__name__)
+@pytest.mark.parametrize("error", ALL, ids=lambda error: error.__name__)
 def test_every_error_is_told_with_its_own_retriability(error: type[RlmmError]) -> None:
     """A broker tries again by itself exactly where trying again can help."""
     assert exception_for(error("x")).retriable is error.retriable
 
 
-@pytest.mark.parametrize("error", ALL_ERRORS, ids=lambda error: error.__name__)
+@pytest.mark.parametrize("error", ALL, ids=lambda error: error.__name__)
 def test_translation_agrees_with_kafkas_own_outcomes(error: type[RlmmError]) -> None:
     """The broker gets the error of Kafka's own classes where they have one."""
     outcome = error_of(error("x"))
@@ -253,8 +234,7 @@ TOLD = {
 def test_every_error_has_its_place_in_the_table() -> None:
     """The table has every class of error."""
     told = {
-        error.__name__: exception_for(error("x")).java_class.rpartition(".")[2]
-        for error in ALL_ERRORS
+        error.__name__: exception_for(error("x")).java_class.rpartition(".")[2] for error in ALL
     }
     assert told == TOLD
 

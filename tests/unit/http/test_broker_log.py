@@ -24,38 +24,20 @@ NAMES = frozenset({*example_partition().contents, "partition.metadata"})
 """Segments from 0, 120 and 251 on; the last is the active one."""
 ACTIVE = "its segment is the active one"
 ODD = (
-    "",
-    ".",
-    "..",
-    "../orders-4/00000000000000000000.log",
-    "/etc/passwd",
-    "00000000000000000000.log/",
-    "./00000000000000000000.log",
-    "00000000000000000000.log\0",
-    "00000000000000000000.log\n",
-    "0000000000000000000.log",
-    "000000000000000000000.log",
-    "+0000000000000000000.log",
-    "\u0660" * 20 + ".log",
-    "99999999999999999999.log",
-    "00000000000000000000",
-    "00000000000000000000.LOG",
-    "00000000000000000000.log.deleted",
-    "00000000000000000000.log.swap",
-    "00000000000000000000.log.cleaned",
-    "00000000000000000000.checkpoint",
-    ".kafka_cleanshutdown",
-    ".lock",
-    "meta.properties",
-    "recovery-point-offset-checkpoint",
-    "remote_log_snapshot",
-    "LEADER-EPOCH-CHECKPOINT",
-)
+    "", ".", "..", "../orders-4/00000000000000000000.log", "/etc/passwd",
+    "00000000000000000000.log/", "./00000000000000000000.log", "00000000000000000000.log\0",
+    "00000000000000000000.log\n", "0000000000000000000.log", "000000000000000000000.log",
+    "+0000000000000000000.log", "\u0660" * 20 + ".log", "99999999999999999999.log",
+    "00000000000000000000", "00000000000000000000.LOG", "00000000000000000000.log.deleted",
+    "00000000000000000000.log.swap", "00000000000000000000.log.cleaned",
+    "00000000000000000000.checkpoint", ".kafka_cleanshutdown", ".lock", "meta.properties",
+    "recovery-point-offset-checkpoint", "remote_log_snapshot", "LEADER-EPOCH-CHECKPOINT",
+)  # fmt: skip
 
 
-def readable(stable: int | None, names: frozenset[str] = NAMES) -> set[str]:
-    sealed = SealedFiles(names)
-    return {name for name in names if not why_not(sealed.needs(name), stable)}
+def readable(stable: int | None) -> set[str]:
+    sealed = SealedFiles(NAMES)
+    return {name for name in NAMES if not why_not(sealed.needs(name), stable)}
 
 
 @pytest.mark.parametrize("name", ODD, ids=ascii)
@@ -67,59 +49,43 @@ def test_name_when_it_is_no_name_of_a_segment_s_file_then_is_never_read(name: st
     assert why_not(needs, 10_000)
 
 
-def test_files_when_all_is_stable_then_those_of_rolled_segments_are_read() -> None:
-    """The active segment is never read; the snapshot at its beginning is that of the one before."""
-    assert readable(10_000) == {
-        name for name in NAMES if not name.startswith(f"{251:020d}.") or name.endswith(".snapshot")
-    }
+@pytest.mark.parametrize(
+    ("stable", "logs", "snapshots"),
+    [
+        (None, [], []), (0, [], []), (119, [], []), (120, [0], [120]), (250, [0], [120]),
+        (251, [0, 120], [120, 251]), (10_000, [0, 120], [120, 251]),
+    ],
+)  # fmt: skip
+def test_files_when_stable_up_to_an_offset_then_those_of_whole_segments_are_read(
+    stable: int | None, logs: list[int], snapshots: list[int]
+) -> None:
+    """Segments that end at or below the offset are read; the active one and unknown ones never."""
+    expected = {f"{offset:020d}.snapshot" for offset in snapshots}
+    for base in logs:
+        files = {name for name in NAMES if name.startswith(f"{base:020d}.")}
+        expected |= files - {f"{base:020d}.snapshot"}
+    if stable is not None:
+        expected |= {"leader-epoch-checkpoint", "partition.metadata"}
+    assert readable(stable) == expected
+
+
+BEYOND, DELETED, LATE = f"{10**20 - 1}.log", f"{400:020d}.log.deleted", f"{300:020d}"
 
 
 @pytest.mark.parametrize(
-    ("stable", "expected"),
-    [(None, set()), (0, set()), (119, set()), (120, {0}), (250, {0}), (251, {0, 120})],
+    ("beside", "name", "needs"),
+    [
+        pytest.param([f"{60:020d}.index"], f"{60:020d}.index", WITHOUT_LOG, id="index alone"),
+        pytest.param([BEYOND], f"{251:020d}.log", ACTIVE, id="log beyond all offsets"),
+        pytest.param([DELETED, f"{LATE}.index"], f"{251:020d}.log", ACTIVE, id="being deleted"),
+        pytest.param([f"{LATE}.log"], f"{251:020d}.log", 300, id="next log"),
+    ],
 )
-def test_segment_when_it_ends_above_the_last_stable_offset_then_is_not_read(
-    stable: int | None, expected: set[int]
+def test_file_when_others_are_beside_it_then_only_a_log_ends_its_segment(
+    beside: list[str], name: str, needs: int | str
 ) -> None:
-    """A segment ends where the next one begins, and all of it has to be stable."""
-    logs = {name for name in readable(stable) if name.endswith(".log")}
-    assert logs == {f"{base:020d}.log" for base in expected}
-
-
-@pytest.mark.parametrize(
-    ("stable", "expected"), [(None, set()), (119, set()), (120, {120}), (251, {120, 251})]
-)
-def test_snapshot_when_it_is_at_or_below_the_last_stable_offset_then_is_read(
-    stable: int | None, expected: set[int]
-) -> None:
-    """A producer snapshot is readable when its offset is at most the last stable offset."""
-    snapshots = {name for name in readable(stable) if name.endswith(".snapshot")}
-    assert snapshots == {f"{offset:020d}.snapshot" for offset in expected}
-
-
-def test_small_files_when_the_last_stable_offset_is_not_known_then_are_not_read() -> None:
-    """Small files are not readable while the last stable offset is unknown."""
-    small = {"leader-epoch-checkpoint", "partition.metadata"}
-    assert small <= readable(0)
-    assert readable(None) == set()
-
-
-def test_index_when_its_log_is_not_there_then_is_not_read() -> None:
-    """An index without its log is not readable, because only the log shows the segment's end."""
-    name = f"{60:020d}.index"
-    assert SealedFiles({*NAMES, name}).needs(name) == WITHOUT_LOG
-
-
-def test_segment_when_a_log_beyond_all_offsets_follows_then_is_still_the_active_one() -> None:
-    """A file with an impossible offset does not seal the segment before it."""
-    assert SealedFiles({*NAMES, f"{10**20 - 1}.log"}).needs(f"{251:020d}.log") == ACTIVE
-
-
-def test_segments_when_others_are_being_deleted_then_end_where_the_next_log_begins() -> None:
-    """Names of other forms are no part of a log, and end no segment."""
-    names = frozenset({*NAMES, f"{400:020d}.log.deleted", f"{300:020d}.index"})
-    assert f"{251:020d}.log" not in readable(10_000, names)
-    assert SealedFiles({*NAMES, f"{300:020d}.log"}).needs(f"{251:020d}.log") == 300
+    """Names of other forms and impossible offsets are no part of a log, and end no segment."""
+    assert SealedFiles({*NAMES, *beside}).needs(name) == needs
 
 
 SIZE = 100
@@ -148,40 +114,32 @@ def test_range_when_in_the_file_then_is_that_part(header: str, start: int, end: 
     assert asked.content_range(SIZE) == f"bytes {start}-{end - 1}/100"
 
 
-@pytest.mark.parametrize("header", ["bytes=100-", "bytes=100-200", "bytes=-0"])
-def test_range_when_it_lies_outside_then_cannot_be_answered(header: str) -> None:
-    """A range outside the file cannot be answered."""
-    assert bytes_asked(header, SIZE) is None
+@pytest.mark.parametrize(
+    ("header", "size"),
+    [
+        ("bytes=100-", 100),
+        ("bytes=100-200", 100),
+        ("bytes=-0", 100),
+        ("bytes=0-", 0),
+        ("bytes=-5", 0),
+    ],
+)
+def test_range_when_it_lies_outside_then_cannot_be_answered(header: str, size: int) -> None:
+    """A range outside the file, as any of an empty one, cannot be answered."""
+    assert bytes_asked(header, size) is None
 
 
-def test_range_when_the_file_is_empty_then_cannot_be_answered() -> None:
-    """An empty file has no first byte; all of it is nothing."""
-    assert bytes_asked("bytes=0-", 0) is None
-    assert bytes_asked("bytes=-5", 0) is None
-    assert bytes_asked(None, 0) == (0, 0, False)
-
-
+@pytest.mark.parametrize("size", [0, SIZE])
 @pytest.mark.parametrize(
     "header",
     [
-        None,
-        "",
-        "bytes=",
-        "bytes=-",
-        "bytes=5-4",
-        "bytes=1-2,4-5",
-        "bytes=a-b",
-        "bytes=-1-2",
-        "bytes=1",
-        "bytes=0x1-2",
-        "lines=1-2",
-        "bytes=1-99999999999999999999",
-        "bytes=1-٢",
+        None, "", "bytes=", "bytes=-", "bytes=5-4", "bytes=1-2,4-5", "bytes=a-b", "bytes=-1-2",
+        "bytes=1", "bytes=0x1-2", "lines=1-2", "bytes=1-99999999999999999999", "bytes=1-٢",
     ],
-)
-def test_range_when_it_is_not_understood_then_is_passed_over(header: str | None) -> None:
+)  # fmt: skip
+def test_range_when_it_is_not_understood_then_is_passed_over(header: str | None, size: int) -> None:
     """A range that HTTP does not define is ignored, and the whole file is the answer."""
-    assert bytes_asked(header, SIZE) == (0, SIZE, False)
+    assert bytes_asked(header, size) == (0, size, False)
 
 
 FOLDER = {"broker_log_folders": "/var/kafka-logs"}

@@ -158,24 +158,28 @@ SECOND = build_batch(records_of([b"c"], 12), 12)
 BOTH = RecordSet(0, FIRST + SECOND, 15)
 
 
-def test_record_set_when_it_fits_then_is_taken_as_it_is() -> None:
-    """A set that fits is unchanged, with the next position that the log names."""
-    assert _whole(BOTH, len(BOTH.data)) == (BOTH.data, 15)
-    assert _whole(RecordSet(0, b"", 15), 1) == (b"", 15)
+DAMAGED = RecordSet(0, b"\xff" * 80 + SECOND, 15)
 
 
-def test_record_set_when_more_than_asked_for_then_is_cut_to_whole_batches() -> None:
-    """A longer set is cut to whole batches, so that the pieces of a large batch stay the same."""
-    assert _whole(BOTH, len(BOTH.data) - 1) == (FIRST, 12)
-    for size in (1, len(FIRST) - 1, len(FIRST)):
-        assert _whole(BOTH, size) == (FIRST, 12)
-        assert _whole(RecordSet(0, FIRST, 12), size) == (FIRST, 12)
-
-
-def test_record_set_when_it_begins_with_what_is_no_batch_then_is_taken_whole() -> None:
-    """A record set that begins with damage is sent whole, so its reader finds the damage."""
-    damaged = RecordSet(0, b"\xff" * 80 + SECOND, 15)
-    assert _whole(damaged, 10) == (damaged.data, 15)
+@pytest.mark.parametrize(
+    ("found", "size", "expected"),
+    [
+        pytest.param(BOTH, len(BOTH.data), (BOTH.data, 15), id="fits"),
+        pytest.param(RecordSet(0, b"", 15), 1, (b"", 15), id="empty"),
+        pytest.param(BOTH, len(BOTH.data) - 1, (FIRST, 12), id="too long"),
+        *(
+            pytest.param(found, size, (FIRST, 12), id=f"{len(found.data)} in {size}")
+            for size in (1, len(FIRST) - 1, len(FIRST))
+            for found in (BOTH, RecordSet(0, FIRST, 12))
+        ),
+        pytest.param(DAMAGED, 10, (DAMAGED.data, 15), id="no batch"),
+    ],
+)
+def test_record_set_when_too_long_then_is_cut_to_whole_batches(
+    found: RecordSet, size: int, expected: tuple[bytes, int]
+) -> None:
+    """Pieces of a large batch stay the same, and a reader finds damage at the beginning."""
+    assert _whole(found, size) == expected
 
 
 @pytest.mark.parametrize(
