@@ -65,7 +65,7 @@ def everything(terminal: int) -> bytes:
 
 @pytest.mark.parametrize("said", [(), ("--logging-format", "json")], ids=["auto", "json"])
 async def test_last_line_without_terminal_then_json(tmp_path: Path, said: tuple[str, ...]) -> None:
-    """The last line has the error's name, message and exit code, and no other line has them."""
+    """The last line alone has the error's name and exit code, after the place of the failure."""
     async with serving(tmp_path, *said, program=("-c", FAILING)) as served:
         assert await served.end() == 5
     assert served.said == []
@@ -73,6 +73,8 @@ async def test_last_line_without_terminal_then_json(tmp_path: Path, said: tuple[
     assert last["message"] == MESSAGE
     assert (last["level"], last["error"], last["exit_code"]) == ("critical", "part-failed", 5)
     assert sum("error" in line for line in served.lines) == 1
+    failures = [line for line in served.lines if line["level"] == "error"]
+    assert any("RuntimeError: out of order" in line.get("exception", "") for line in failures)
 
 
 async def test_last_line_when_lines_are_for_people_then_is_for_people(tmp_path: Path) -> None:

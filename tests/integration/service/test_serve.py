@@ -168,30 +168,6 @@ async def test_serve_when_an_observer_of_a_read_only_folder_then_answers(tmp_pat
     assert any(READY in message for message in served.messages)
 
 
-FAILING = """
-from rlmm.cli.main import main
-from rlmm.telemetry.logs import LogLines
-
-async def run(self):
-    raise RuntimeError("out of order")
-
-LogLines.run = run
-main()
-"""
-
-
-async def test_serve_when_a_part_fails_then_ends_with_its_name_and_status(tmp_path: Path) -> None:
-    """The process ends, names the failed part, and logs the place of the failure."""
-    async with serving(tmp_path, "--log-num-partitions", "2", program=("-c", FAILING)) as served:
-        assert await served.end() == 5
-    assert served.said == []
-    last = served.lines[-1]
-    assert last["message"] == "part-failed: log lines has failed: RuntimeError: out of order"
-    assert (last["level"], last["error"], last["exit_code"]) == ("critical", "part-failed", 5)
-    failures = [line for line in served.lines if line["level"] == "error"]
-    assert any("RuntimeError: out of order" in line.get("exception", "") for line in failures)
-
-
 HANGING = """
 import asyncio
 from rlmm.process import run as service
