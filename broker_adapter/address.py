@@ -47,7 +47,7 @@ class TcpAddress:
 
     async def dial(self, make: Callable[[], P]) -> P:
         name = None if self.tls is None else self.server_hostname or self.host
-        *others, last = await _found(self.host, self.port)
+        *others, last = await _addresses_of(self.host, self.port)
         for address in others:
             with suppress(OSError):
                 return await self._dial(make, address, name)
@@ -102,7 +102,7 @@ def token_in(path: Path | str | None) -> str | None:
     return token
 
 
-async def _found(host: str, port: int) -> list[str]:
+async def _addresses_of(host: str, port: int) -> list[str]:
     """Return at least one address of *host*; a hanging resolver never holds up a closing client."""
     ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     found = await in_own_thread(f"broker_adapter: looking for {host}", ask, grace_s=0)

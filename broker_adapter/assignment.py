@@ -45,7 +45,6 @@ class OwnAssignment:
     def add(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> list[Call[int]]:
-        """Add partitions that are led and followed; return the messages that say so."""
         leaders, followers = list(leaders), list(followers)
         messages = calls.assign(leaders, followers, self.room)
         self._leads.update(dict.fromkeys(followers, False))
@@ -56,7 +55,6 @@ class OwnAssignment:
         return messages
 
     def remove(self, partitions: Iterable[TopicIdPartition]) -> list[Call[int]]:
-        """Take partitions away; return the messages that say so."""
         gone = list(partitions)
         messages = calls.stop_partitions(gone, self.room)
         for partition in gone:

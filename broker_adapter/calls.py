@@ -51,8 +51,6 @@ class MessageRoom(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[A_co]):
-    """Holds one request that is not sent yet."""
-
     method: str
     args: list[Any]
     read: Callable[[object], A_co]
@@ -193,7 +191,6 @@ def status() -> Call[Mapping[object, object]]:
 def assign(
     leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition], room: MessageRoom
 ) -> list[Call[int]]:
-    """Return messages that add to the partitions that a broker leads and follows."""
     said = [(partition, True) for partition in leaders]
     said += [(partition, False) for partition in followers]
     return [_assign(part, complete=False) for part in _parts(said, room)]
@@ -213,7 +210,6 @@ def _assign(said: Iterable[tuple[TopicIdPartition, bool]], *, complete: bool) ->
 
 
 def stop_partitions(partitions: Iterable[TopicIdPartition], room: MessageRoom) -> list[Call[int]]:
-    """Return messages that take partitions away."""
     said = [(partition, False) for partition in partitions]
     return [
         Call("stop_partitions", [[values.partition_value(one) for one, _ in part]], _generation)

@@ -225,7 +225,6 @@ class ServiceDialer:
             raise InvalidArgument(msg) from error
 
     async def greeted_aside(self, deadline_s: float) -> HelloAnswer:
-        """Return the answer to `hello` on a connection of its own."""
         if self._is_closed:
             raise Stopped("the client is closed")
         deadline_s = min(deadline_s, self._loop.time() + self._timeout_s)

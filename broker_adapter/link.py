@@ -72,8 +72,6 @@ class BrokerTakeover:
 
 
 class ServiceLink:
-    """Keeps a connection to a service, as long as `run` runs."""
-
     def __init__(
         self,
         address: Address,
@@ -292,7 +290,6 @@ class ServiceLink:
         return None
 
     async def _attempt(self) -> ServiceConnection:
-        """Return a connection that was greeted and sent the whole assignment."""
         deadline_s = self._loop.time() + self._settings.connect_timeout_s
         connection = await self._dialling.dial(deadline_s)
         try:

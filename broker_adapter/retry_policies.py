@@ -31,8 +31,6 @@ JITTER: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Tells which errors are worth another attempt, how many, and with what pauses."""
-
     name: str
     repeated: tuple[type[RlmmError], ...]
     pauses: Pauses

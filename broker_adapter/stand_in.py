@@ -165,8 +165,6 @@ class _Memory:
 
 
 class StandIn(Verbs):
-    """A client of a service in memory, like `RemoteLogMetadataClient` without a connection."""
-
     def __init__(
         self,
         service: StandInService | None = None,

@@ -41,7 +41,7 @@ Args = list[Any]
 Share = dict["TopicIdPartition", bool]
 
 
-class _Asked:
+class _Request:
     """The caller of a request, and how fresh its answer must be."""
 
     def __init__(
@@ -97,41 +97,41 @@ def _not_ready(partition: TopicIdPartition, place: int, reason: str) -> NotReady
 # ---------------------------------------------------------------------------------- questions
 
 
-def _segment(asked: _Asked, args: Args) -> object:
+def _segment(request: _Request, args: Args) -> object:
     partition = values.read_partition(args[0])
     segment_id = values.read_segment_id(partition, args[1])
-    return values.optional_segment_value(asked.known(partition).segment(segment_id))
+    return values.optional_segment_value(request.known(partition).segment(segment_id))
 
 
-def _look_up(method: str) -> Callable[[_Asked, Args], object]:
-    def answer(asked: _Asked, args: Args) -> object:
+def _look_up(method: str) -> Callable[[_Request, Args], object]:
+    def answer(request: _Request, args: Args) -> object:
         partition, epoch, offset = _lookup(*args)
-        found = getattr(asked.known(partition), method)(partition, epoch, offset)
+        found = getattr(request.known(partition), method)(partition, epoch, offset)
         return values.optional_segment_value(found)
 
     return answer
 
 
-def _segments_for(asked: _Asked, args: Args) -> object:
+def _segments_for(request: _Request, args: Args) -> object:
     answers: list[object] = []
     for partition, epoch, offset in questions.read_lookups(args[0]):
         found: SegmentMetadata | RlmmError | None
         try:
             _require_lookup(epoch, offset)
-            found = asked.known(partition).segment_for(partition, epoch, offset)
+            found = request.known(partition).segment_for(partition, epoch, offset)
         except RlmmError as error:
             found = error
         answers.append(questions.segment_answer_value(found))
     return answers
 
 
-def _highest_offset(asked: _Asked, args: Args) -> object:
+def _highest_offset(request: _Request, args: Args) -> object:
     partition = values.read_partition(args[0])
     epoch = uint31(args[1], "a leader epoch")
-    return asked.known(partition).highest_offset(partition, epoch)
+    return request.known(partition).highest_offset(partition, epoch)
 
 
-def _list_segments(asked: _Asked, args: Args) -> object:
+def _list_segments(request: _Request, args: Args) -> object:
     *where, after, limit = args
     epoch = uint31(where[1], "a leader epoch") if len(where) > 1 else None
     partition = values.read_partition(where[0])
@@ -139,30 +139,30 @@ def _list_segments(asked: _Asked, args: Args) -> object:
     size = uint31(limit, "the limit of a page")
     if not size:
         raise InvalidArgument("the limit of a page must be above 0")
-    page = asked.known(partition).page(partition, epoch, after=key, limit=min(size, 1_000))
+    page = request.known(partition).page(partition, epoch, after=key, limit=min(size, 1_000))
     return questions.page_value(page)
 
 
-def _remote_log_size(asked: _Asked, args: Args) -> object:
+def _remote_log_size(request: _Request, args: Args) -> object:
     partition = values.read_partition(args[0])
     if args[1] is None:
-        return asked.known(partition).size(partition)
+        return request.known(partition).size(partition)
     epoch = uint31(args[1], "a leader epoch")
-    return asked.known(partition).size_of_epoch(partition, epoch)
+    return request.known(partition).size_of_epoch(partition, epoch)
 
 
-def _partition_delete(asked: _Asked, args: Args) -> object:
+def _partition_delete(request: _Request, args: Args) -> object:
     partition = values.read_partition(args[0])
-    shard = asked.shard(partition)
+    shard = request.shard(partition)
     if not shard.knows(partition):
         raise UnknownPartition(f"{partition}: no event of it was ever stored")
     found = shard.partition_delete(partition)
     return None if found is None else values.deletion_value(found)
 
 
-def _is_ready(asked: _Asked, args: Args) -> object:
+def _is_ready(request: _Request, args: Args) -> object:
     try:
-        asked.shard(values.read_partition(args[0]))
+        request.shard(values.read_partition(args[0]))
     except (NotAssigned, NotReady):
         return False
     return True
@@ -181,7 +181,7 @@ def _require_lookup(epoch: object, offset: object) -> None:
     uint63(offset, "an offset")
 
 
-_QUESTIONS: Final[Mapping[str, Callable[[_Asked, Args], object]]] = {
+_QUESTIONS: Final[Mapping[str, Callable[[_Request, Args], object]]] = {
     "segment": _segment,
     "segment_for": _look_up("segment_for"),
     "segments_for": _segments_for,
@@ -202,7 +202,7 @@ def _answer_to(method: str) -> Callable[[StandInService, int | None, Args], obje
         known.require_count(args)
         count = len(known.args)
         options = read_read_options(args[count]) if len(args) > count else None
-        return ask(_Asked(service, broker_id, options), args[:count])
+        return ask(_Request(service, broker_id, options), args[:count])
 
     return answer
 
@@ -228,7 +228,7 @@ def _storing(method: str) -> Callable[[StandInService, int | None, Args], object
         partition = event.partition if isinstance(event, PartitionDelete) else event.id.partition
         place = service.place_of(partition)
         try:
-            shard = _Asked(service, broker_id).shard(partition)
+            shard = _Request(service, broker_id).shard(partition)
         except NotAssigned:
             if options.unassigned == "refuse":
                 raise
@@ -277,7 +277,7 @@ def _wait_ready(service: StandInService, broker_id: int | None, args: Args) -> o
     METHODS["wait_ready"].require_count(args)
     if len(args) > 1:
         read_wait_options(args[1])
-    _Asked(service, broker_id).shard(values.read_partition(args[0]))
+    _Request(service, broker_id).shard(values.read_partition(args[0]))
     return None
 
 

@@ -145,7 +145,6 @@ class Authenticator:
 
     @property
     def knows_somebody(self) -> bool:
-        """Return whether any client could be admitted over a network."""
         return bool(len(self._tokens.value) or len(self._own) or self._grants)
 
     # ------------------------------------------------------------------------------- files
@@ -163,7 +162,6 @@ class Authenticator:
         return made
 
     async def run(self) -> None:
-        """Check the files periodically, and on request, until cancelled."""
         while True:
             try:
                 async with asyncio.timeout(self._settings.refresh_ms / 1_000):

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class TokenBucket:
-    """Admits a number of requests per second, with a burst of one second."""
-
     __slots__ = ("_at_s", "_left", "_per_s")
 
     def __init__(self, per_s: int, now_s: float) -> None:

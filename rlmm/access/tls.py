@@ -44,8 +44,6 @@ _VERIFY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TlsContext:
-    """A context, and the validity of its certificate."""
-
     context: ssl.SSLContext
     validity: Validity
 
@@ -102,7 +100,6 @@ class ServerTls:
         self._tell_end()
 
     def _tell_end(self) -> None:
-        """Warn, once a day, that the certificate expires soon or has expired."""
         now_s = self._wall_s()
         if self._told_s is not None and now_s - self._told_s < _AGAIN_S:
             return
@@ -204,8 +201,6 @@ _KINDS: Final = ("URI", "DNS")
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """The period in which a certificate is valid, in seconds since 1970."""
-
     not_before_s: int
     not_after_s: int
 
@@ -249,7 +244,6 @@ def _validity(der: bytes) -> Validity:
 
 
 def _element(der: bytes) -> tuple[int, bytes, bytes]:
-    """Return tag and content of the first DER element, and the bytes behind it."""
     tag, length, start = der[0], der[1], 2
     if length & 0x80:
         count = length & 0x7F

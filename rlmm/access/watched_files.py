@@ -69,7 +69,6 @@ def _seen_of(path: Path) -> tuple[int, ...] | None:
 
 
 def text_of(path: Path, key: str) -> str:
-    """Return the text of the file that *key* names; raises `ConfigError`."""
     try:
         with path.open("rb") as file:
             data = file.read(FILE_BYTES_MAX + 1)

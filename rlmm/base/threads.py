@@ -44,8 +44,6 @@ def left_behind() -> list[str]:
 
 
 class OwnThread(Executor):
-    """An executor whose thread starts with its work and ends with it."""
-
     def __init__(self, name: str) -> None:
         self._name = name
         self._threads: list[OwnedThread] = []

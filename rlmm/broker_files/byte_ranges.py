@@ -23,7 +23,7 @@ class ByteRange(NamedTuple):
         return f"bytes {self.start}-{self.end - 1}/{size}"
 
 
-def bytes_asked(header: str | None, size: int) -> ByteRange | None:
+def requested_range(header: str | None, size: int) -> ByteRange | None:
     """Return the range in a file of *size* bytes: all without a valid one, None beyond the end."""
     whole = ByteRange(0, size, False)
     found = None if header is None else _ONE.fullmatch(header.strip().replace(" ", ""))

@@ -78,7 +78,6 @@ def facts_of(place: FolderPlace) -> dict[str, SealedFileFacts]:
 
 
 def look_at(place: FolderPlace, name: str) -> ListedFile:
-    """Return the file *name*, and the listing of its folder at that moment."""
     with _partition_folder(place) as folder:
         with os.scandir(folder) as entries:
             names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
@@ -104,7 +103,7 @@ def read_piece(
 
 @contextmanager
 def opened_folder(path: str) -> Iterator[int]:
-    with _told(path):
+    with _translated(path):
         descriptor = os.open(path, _FOLDER_FLAGS)
     try:
         yield descriptor
@@ -113,7 +112,7 @@ def opened_folder(path: str) -> Iterator[int]:
 
 
 def names_in(folder: int, where: str) -> list[str]:
-    with _told(where):
+    with _translated(where):
         return os.listdir(folder)
 
 
@@ -141,7 +140,7 @@ def small_file(folder: int, name: str, where: str, bytes_max: int = SMALL_BYTES_
 
 @contextmanager
 def inner_folder(folder: int, name: str, where: str) -> Iterator[int]:
-    with _told(where):
+    with _translated(where):
         descriptor = os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
     try:
         yield descriptor
@@ -159,13 +158,13 @@ def _partition_folder(place: FolderPlace) -> Iterator[int]:
         if found != place.partition.topic_id:
             msg = f"{where} is of the topic {found}, asked was {place.partition.topic_id}"
             raise FileAbsent(msg)
-        with _told(where):
+        with _translated(where):
             yield folder
 
 
 @contextmanager
 def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, FileIdentity]]:
-    with _told(where):
+    with _translated(where):
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
         try:
             status = os.fstat(descriptor)
@@ -177,7 +176,7 @@ def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, FileIdentit
 
 
 @contextmanager
-def _told(where: str) -> Iterator[None]:
+def _translated(where: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

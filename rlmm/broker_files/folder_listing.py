@@ -38,8 +38,6 @@ _NODE_ID: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 
 
 class BrokerFolder(NamedTuple):
-    """A configured folder, and the cluster and broker that it names as its owner."""
-
     path: str
     node_id: int | None
     cluster_id: str
@@ -109,7 +107,6 @@ def _partition(path: str, folder: int, name: TopicPartition) -> FolderPlace | st
 
 
 def _whose(path: str, folder: int) -> BrokerFolder:
-    """Return the owner in `meta.properties`; no owner if the file is absent or damaged."""
     content = small_file(folder, META_PROPERTIES, f"{path}/{META_PROPERTIES}")
     try:
         entries = parse_properties(content.decode(ENCODING))

@@ -40,8 +40,6 @@ class _Kept:
 
 
 class CachedStableOffsets:
-    """Asks *teller* and caches its answers for *age_s_max*."""
-
     def __init__(
         self,
         teller: LastStableOffsets,

@@ -76,7 +76,6 @@ class SealedFiles:
 
 
 def why_not(needs: int | str, last_stable_offset: int | None) -> str:
-    """Return why a file that *needs* this offset may not be read now; empty if it may."""
     if isinstance(needs, str):
         return needs
     if last_stable_offset is None:

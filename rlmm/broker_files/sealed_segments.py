@@ -54,8 +54,6 @@ class SealedFile(NamedTuple):
 
 
 class BrokerLog:
-    """The configured folders; *teller* knows the last stable offsets of their partitions."""
-
     def __init__(self, settings: BrokerLogSettings, teller: LastStableOffsets) -> None:
         self.figures = BrokerFilesCounters()
         self._settings = settings
@@ -65,17 +63,14 @@ class BrokerLog:
         self._turns = DiskThreads(settings.reads_max, settings.read_timeout_ms / 1_000)
 
     async def run(self) -> None:
-        """Log the served files, and keep asking the cluster, until cancelled."""
         _log.info("sealed segments below %s are served by HTTP", ", ".join(self._settings.folders))
         await self._teller.run()
 
     async def partitions(self) -> bytes:
-        """Return every user partition in the folders, and their owners, as JSON."""
         folders = self._settings.folders
         return await self._turns.do(lambda: dumped(partitions_view(folders)))
 
     async def files(self, place: FolderPlace) -> bytes:
-        """Return every regular file of a partition, and whether it may be read, as JSON."""
         self._require_served(place)
         facts = await self._turns.do(partial(disk.facts_of, place))
         stable = await self._stable.of(place.partition)

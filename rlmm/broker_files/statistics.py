@@ -13,8 +13,6 @@ CUT_SHORT: Final = ("changed", "disk", "slow")
 
 
 class BrokerFilesCounters:
-    """Counters of one server since its start; requests in progress are a gauge."""
-
     def __init__(self) -> None:
         self.sent_bytes = 0
         """Written to the system's buffers; a client may have gone before they arrived."""

@@ -35,8 +35,6 @@ _LEADING_KEY = re.compile(r"([\w.]+)(?= must )", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationBuilder:
-    """The typed values by the name of their key, and the source of each."""
-
     values: Mapping[str, Any]
     given: Mapping[str, KafkaSetting]
 
@@ -116,7 +114,7 @@ class ConfigurationBuilder:
             return self._made(keys, is_set, derived)
         except ConfigError as error:
             blamed = [key for key in is_set if self._is_to_blame(key, keys, is_set, derived, error)]
-            raise ConfigError(self._told(str(error), blamed or is_set)) from error
+            raise ConfigError(self._restated(str(error), blamed or is_set)) from error
 
     def _is_to_blame(
         self,
@@ -148,7 +146,7 @@ class ConfigurationBuilder:
         (owner,) = {key.owner for key in keys if len(key.field) == 1}
         return owner(**arguments)
 
-    def _told(self, message: str, blamed: list[Key]) -> str:
+    def _restated(self, message: str, blamed: list[Key]) -> str:
         """Replace the section's name of a key by the user's key and its source."""
         leading = _LEADING_KEY.match(message)
         if leading is not None:

@@ -101,7 +101,6 @@ def name_of(path: str) -> str:
 
 
 def nearest(name: str, names: list[str]) -> str:
-    """Return a suggestion for an unknown name; empty if no name is similar."""
     found = difflib.get_close_matches(name, names, 1)
     return f"; did you mean {found[0]}?" if found else ""
 

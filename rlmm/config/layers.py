@@ -43,8 +43,6 @@ _KUBERNETES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The values of one source by the name of their key."""
-
     values: dict[str, KafkaSetting] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
     """Keys of a Java file that have no equivalent, as they are written there."""
@@ -57,7 +55,6 @@ def flags_layer(flags: Mapping[str, str]) -> Layer:
 
 
 def command_properties_layer(assignments: tuple[str, ...]) -> Layer:
-    """Return the Java client properties that flags give as `KEY=VALUE`."""
     given = {}
     for assignment in assignments:
         key, assigned, value = assignment.partition("=")

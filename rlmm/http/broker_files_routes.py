@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from rlmm.broker_files.byte_ranges import bytes_asked
+from rlmm.broker_files.byte_ranges import requested_range
 from rlmm.broker_files.disk import FolderPlace
 from rlmm.broker_files.sealed_segments import PIECE_BYTES
 from rlmm.errors import InvalidArgument, LogError, NotFound, TooBusy
@@ -58,7 +58,7 @@ class BrokerLogAnswers:
     async def _file(self, request: web.Request, values: Values) -> web.StreamResponse:
         served = self._required
         file = await served.sealed(_place_of(values), values["name"])
-        asked = bytes_asked(request.headers.get("Range"), file.size_bytes)
+        asked = requested_range(request.headers.get("Range"), file.size_bytes)
         if asked is None:
             served.figures.refused["range"] += 1
             return _outside(file)

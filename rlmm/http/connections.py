@@ -39,8 +39,6 @@ _FULL: Final = (
 
 
 class ServedConnection(asyncio.Protocol):
-    """Watches one connection; all bytes go on to the server's own protocol."""
-
     def __init__(self, inner: asyncio.Protocol, connections: Connections) -> None:
         self.inner = inner
         self._connections = connections

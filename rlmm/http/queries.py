@@ -131,7 +131,6 @@ async def segments_for(
     values: Mapping[str, Any],
     settings: HttpSettings,
 ) -> dict[str, list[ViewObject]]:
-    """Answer each look-up, in their order, by a segment, none, or an error."""
     await wait_fresh(engine, {partition for partition, _, _ in lookups}, values, settings)
     return {
         "answers": [

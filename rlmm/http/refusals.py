@@ -38,7 +38,6 @@ def status_of(error: RlmmError) -> int:
 
 
 def refused_view(error: RlmmError) -> RefusedView:
-    """Show *error* with the values that it has on the frame protocol."""
     values: Any = error_value(error)
     return RefusedView(ErrorView(*values))
 

@@ -40,8 +40,6 @@ _BACKLOG: Final = 128
 
 
 class HttpServer:
-    """Serves the state of *sources* as long as the `async with` lasts."""
-
     def __init__(
         self,
         sources: ServedState,
@@ -103,7 +101,6 @@ class HttpServer:
         _log.info("%s", self._how_asked(_url(scheme, *self.addresses[0])))
 
     def show_token_file(self, path: Path) -> None:
-        """Name *path* as the file in which this machine's own user finds a token."""
         self._token_file = path
         if self.addresses:
             scheme = "http" if self._handshakes is None else "https"
@@ -146,7 +143,6 @@ class HttpServer:
 
 
 def _url(scheme: str, host: str, port: int) -> str:
-    """Return the URL of the server; with this machine's own address where it listens on all."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not listened to
     return f"{scheme}://[{shown}]:{port}" if ":" in shown else f"{scheme}://{shown}:{port}"
 

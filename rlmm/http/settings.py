@@ -23,16 +23,12 @@ FILE_NAME = "http.token"
 
 
 class LocalRole(StrEnum):
-    """Limits requests without a token, on listeners that no other machine reaches."""
-
     NONE = "none"
     READER = "reader"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """Sets the address of health, metrics and the JSON API, and their clients' rights."""
-
     listen: str = "127.0.0.1:7405"
     """`host:port` where HTTP is spoken, `none` for nowhere; port 0 takes a free one, which is
     logged. The default is for this machine alone, so that nothing is reachable over a network
@@ -99,7 +95,6 @@ class HttpSettings:
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Return host and port of HTTP; `None` where it is off."""
         if self.listen == NOWHERE:
             return None
         host, colon, port = self.listen.rpartition(":")

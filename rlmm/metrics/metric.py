@@ -79,8 +79,6 @@ class Scrape:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric: its name, its help, and the function that reads its values."""
-
     name: str
     kind: MetricKind
     labels: tuple[str, ...]
@@ -107,7 +105,6 @@ def one(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """Define a metric of the process with one value."""
     return Metric(name, kind, (), meaning, worry, lambda scrape: [((), read(scrape))])
 
 
@@ -118,8 +115,6 @@ def of_clusters(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """Define a metric with one value for each cluster."""
-
     def samples(scrape: Scrape) -> Iterator[Sample]:
         for cluster in scrape.clusters():
             yield (cluster.name,), read(cluster)
@@ -135,8 +130,6 @@ def by(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """Define a metric with several values for each cluster, distinguished by *label*."""
-
     def samples(scrape: Scrape) -> Iterator[Sample]:
         for cluster in scrape.clusters():
             for value, figure in read(cluster).items():
@@ -152,8 +145,6 @@ def of_places(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """Define a metric with one value for each metadata partition."""
-
     def samples(scrape: Scrape) -> Iterator[Sample]:
         for place in scrape.places():
             yield (place.cluster.name, str(place.number)), read(place)
@@ -169,5 +160,4 @@ def keyed(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """Define a metric of the process with several values."""
     return Metric(name, kind, labels, meaning, worry, lambda scrape: read(scrape).items())

@@ -51,7 +51,6 @@ class ServedState:
         """Whether everything was answered from at least once."""
 
     def begin(self, process: Service) -> None:
-        """Attach the service; its logs need not be open yet."""
         self.process = process
 
     def standing(self) -> ProcessStatus:

@@ -110,7 +110,10 @@ async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
         await asyncio.wait(openings, timeout=_OPENING_S, return_when=first)
         failed = [number for number, each in enumerate(openings) if _failure(each) is not None]
         if not failed:
-            return [_found(service, begin_s, *each) for each in zip(plans, openings, strict=True)]
+            return [
+                _log_or_stand_in(service, begin_s, *each)
+                for each in zip(plans, openings, strict=True)
+            ]
         if failed[0]:
             await asyncio.wait(openings[: failed[0]], timeout=_EARLIER_S, return_when=first)
     except asyncio.CancelledError:
@@ -122,7 +125,7 @@ async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
     raise errors[0]
 
 
-def _found(
+def _log_or_stand_in(
     service: Service, begin_s: float, plan: EnginePlan, opening: asyncio.Task[LogOpener]
 ) -> LogOpener:
     if opening.done():
@@ -188,7 +191,6 @@ def _log_reason(service: Service, work: asyncio.Task[None], asked: asyncio.Futur
 
 
 def _cause(error: BaseException) -> RlmmError:
-    """Return the error of a failed part, as an `RlmmError` that names it."""
     first = first_of(error)
     if isinstance(first, RlmmError):
         return first

@@ -83,8 +83,6 @@ def watchdog_s(environ: Mapping[str, str]) -> float | None:
 
 
 class SupervisorNotices:
-    """Notifies the supervisor of the process; silent without a supervisor."""
-
     def __init__(
         self, environ: Mapping[str, str], is_open: Callable[[], bool], heartbeat_s_max: float
     ) -> None:

@@ -187,10 +187,12 @@ def broker_log_of(configuration: LoadedConfiguration) -> BrokerLog | None:
     if not settings.folders:
         return None
     timeout_s = settings.ask_timeout_ms / 1_000
-    return BrokerLog(settings, LastStableOffsets(_asked_cluster(configuration.config), timeout_s))
+    return BrokerLog(
+        settings, LastStableOffsets(_cluster_of_stable_offsets(configuration.config), timeout_s)
+    )
 
 
-def _asked_cluster(config: Config) -> KafkaSettings:
+def _cluster_of_stable_offsets(config: Config) -> KafkaSettings:
     settings = config.broker_log
     kafka = config.kafka
     if settings.bootstrap_servers:

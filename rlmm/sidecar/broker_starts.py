@@ -151,12 +151,10 @@ class BrokerSessions:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether it holds nothing, so that it can be forgotten."""
         return not self.held and not self.connections
 
     @property
     def held(self) -> frozenset[TopicIdPartition]:
-        """Return the partitions that the engine answers for because of this broker."""
         return (self.partitions or NOTHING) | self.kept
 
     def meet(self, instance: Uuid | None) -> BrokerStart:

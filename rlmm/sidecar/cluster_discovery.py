@@ -96,7 +96,6 @@ class ProcessEngines:
         return None if self._service is None else self._service.engine_of(cluster_id)
 
     def name_of(self, engine: Engine) -> str:
-        """Return the name of a running engine; its successor has the same."""
         engines = {} if self._service is None else self._service.engines
         return next((name for name, one in engines.items() if one is engine), "")
 
@@ -105,7 +104,6 @@ class ProcessEngines:
         return any(one is engine for one, _ in self._engines.values())
 
     def is_followed(self, engine: Engine) -> bool:
-        """Return whether the engine answers for the brokers' partitions alone."""
         return self._follows_brokers(self.name_of(engine))
 
     def missing(self) -> Mapping[str, str]:

@@ -27,7 +27,6 @@ _CLUSTER_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 
 def require_cluster_id(cluster_id: str) -> None:
-    """Refuse an id that cannot be the name of a folder."""
     if not _CLUSTER_ID.fullmatch(cluster_id):
         msg = (
             "a cluster id has 1 to 100 letters, digits, '_', '-' and '.', and no '.' in front, got "

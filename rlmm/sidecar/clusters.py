@@ -148,7 +148,6 @@ class Clusters:
         return sum(brokers.takeovers for brokers in self._brokers.values())
 
     def brokers_statistics(self) -> dict[str, dict[int, BrokerStatistics]]:
-        """Return statistics by the id of the cluster, empty while that is not known."""
         found: dict[str, dict[int, BrokerStatistics]] = {}
         for name, brokers in self._brokers.items():
             cluster_id = name if name in self._engines.missing() else ""

@@ -173,7 +173,6 @@ class ClientConnection(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------------------- its turn
 
     def _take_turn(self) -> None:
-        """Answer requests in line, within the limits of one turn."""
         self._is_turn_due = False
         if self._closing or self.blocked_s is not None:
             return
@@ -324,7 +323,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._transport.abort()
 
     def stop_reading(self) -> None:
-        """Take no more requests; those in line are answered, or refused by the engine."""
         self._is_last = True
         self._pause_reading()
 

@@ -26,8 +26,6 @@ REMEMBERED_MAX: Final = 256
 
 @dataclass(slots=True)
 class _Tries:
-    """The tries of one cluster."""
-
     backoff: Backoff
     address: str
     tried_s: float

@@ -252,7 +252,6 @@ def read_stop(args: Args, bounds: RequestLimits) -> list[TopicIdPartition]:
 
 
 def read_listing(args: Args) -> tuple[int, bytes | None, int]:
-    """Metadata partition, key of the last page, and limit."""
     place, after, limit = args
     return uint31(place, "a metadata partition"), read_summary_key(after), _limit(limit)
 
@@ -264,7 +263,6 @@ def read_size(value: object, bounds: RequestLimits) -> int:
 
 
 def read_log_question(args: Args, bounds: RequestLimits) -> tuple[Uuid, int, int, int, int]:
-    """Topic, metadata partition, offset, bytes to skip, and bytes to return."""
     topic_id, place, position, skip, size = args
     return (
         uuid(topic_id, "the topic id of a log"),

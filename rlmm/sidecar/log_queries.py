@@ -71,7 +71,6 @@ async def read_log(
 
 
 async def _is_there(session: ClientSession, place: int, position: int, timeout_s: float) -> bool:
-    """Return whether the log has records at *position*, or a read would raise why not."""
     engine, loop = session.engine(), asyncio.get_running_loop()
     deadline_s = loop.time() + timeout_s
     while True:

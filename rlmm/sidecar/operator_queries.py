@@ -103,8 +103,6 @@ def _page(
 
 
 class OpenImage:
-    """The state image that a client reads in pieces; one at a time."""
-
     __slots__ = ("_data", "_figures", "_held_bytes", "_idle", "_is_being_made", "_settings")
 
     def __init__(self, settings: SidecarSettings, figures: FrameServerCounters) -> None:

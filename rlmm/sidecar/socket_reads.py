@@ -45,13 +45,11 @@ class SocketReaders:
         return fd
 
     def resume(self, fd: int, take: Take, transport: asyncio.Transport) -> None:
-        """Pass the bytes of *fd*, the socket of *transport*, to *take*, unless that is closing."""
         if fd not in self._takers and not (self._epoll.closed or transport.is_closing()):
             self._takers[fd] = take, transport
             self._epoll.register(fd, select.EPOLLIN)
 
     def pause(self, fd: int, transport: asyncio.Transport) -> None:
-        """Read nothing from *fd*, the socket of *transport*, until `resume`."""
         del transport
         self.leave(fd)
 

@@ -115,7 +115,6 @@ def while_served(session: ClientSession, engine: Engine) -> Iterator[None]:
 
 
 def result_of(task: asyncio.Task[object]) -> object:
-    """Return the result of a request; `Stopped` for one that was cancelled."""
     if task.cancelled():
         raise Stopped("the service is stopping")
     return task.result()

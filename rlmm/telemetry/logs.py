@@ -123,7 +123,6 @@ class LogLines(logging.StreamHandler[TextIO]):
             set_level(module, level)
 
     def tell_repeats(self, *, is_end: bool = False) -> None:
-        """Write the counts of windows that have ended; of all windows at the end."""
         self.acquire()
         try:
             self._tell(self._repeats.due(None if is_end else self._now_ms()))
@@ -203,7 +202,6 @@ def is_json(form: LogFormat, stream: TextIO | None) -> bool:
 
 
 def levels() -> dict[str, str]:
-    """Return the level of each logger that has its own; `""` is the root."""
     found = {"": logging.getLogger().level}
     for name, logger in list(logging.Logger.manager.loggerDict.items()):
         if isinstance(logger, logging.Logger) and logger.level != logging.NOTSET:

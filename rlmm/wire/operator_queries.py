@@ -68,8 +68,6 @@ class LogPiece(NamedTuple):
 
 
 class ImageHead(NamedTuple):
-    """The state image of a user partition: its length and first bytes."""
-
     position: int
     size_bytes: int
     first: bytes

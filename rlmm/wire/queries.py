@@ -106,7 +106,6 @@ def read_token(value: object, what: str = "a read token") -> dict[int, int]:
 
 
 def segment_answer_value(answer: SegmentMetadata | RlmmError | None) -> list[object]:
-    """Return an error, a segment, or neither."""
     if isinstance(answer, RlmmError):
         return [error_value(answer), None]
     return [None, None if answer is None else segment_value(answer)]
@@ -115,7 +114,6 @@ def segment_answer_value(answer: SegmentMetadata | RlmmError | None) -> list[obj
 def read_segment_answers(
     partitions: Sequence[TopicIdPartition], value: object
 ) -> list[SegmentMetadata | RlmmError | None]:
-    """Return the answers of `segments_for` for *partitions*, in their order."""
     answers = array(value, "the answers to look-ups", len(partitions))
     found: list[SegmentMetadata | RlmmError | None] = []
     for partition, answer in zip(partitions, answers, strict=True):

@@ -170,7 +170,6 @@ def update_value(update: SegmentUpdate) -> list[object]:
 
 
 def read_update(value: object) -> SegmentUpdate:
-    """Read the first six arguments of `update_segment`."""
     partition, segment, broker_id, event_timestamp_ms, custom, state = array(value, "an update", 6)
     return SegmentUpdate(
         read_segment_id(read_partition(partition), segment),
@@ -190,7 +189,6 @@ def delete_value(event: PartitionDelete) -> list[object]:
 
 
 def read_delete(value: object) -> PartitionDelete:
-    """Read the first four arguments of `put_partition_delete`."""
     partition, *rest = array(value, "a partition's deletion", 4)
     return read_deletion(read_partition(partition), rest)
 

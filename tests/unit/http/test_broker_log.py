@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rlmm.broker_files import last_stable_offsets as stable
-from rlmm.broker_files.byte_ranges import bytes_asked
+from rlmm.broker_files.byte_ranges import requested_range
 from rlmm.broker_files.last_stable_offsets import CachedStableOffsets, KnownStableOffset
 from rlmm.broker_files.sealed_files import WITHOUT_LOG, SealedFiles, is_ever_read, why_not
 from rlmm.broker_files.statistics import BrokerFilesCounters
@@ -108,7 +108,7 @@ SIZE = 100
 )
 def test_range_when_in_the_file_then_is_that_part(header: str, start: int, end: int) -> None:
     """A range beyond the end of the file ends at its end."""
-    asked = bytes_asked(header, SIZE)
+    asked = requested_range(header, SIZE)
     assert asked is not None
     assert asked == (start, end, True)
     assert asked.content_range(SIZE) == f"bytes {start}-{end - 1}/100"
@@ -126,7 +126,7 @@ def test_range_when_in_the_file_then_is_that_part(header: str, start: int, end: 
 )
 def test_range_when_it_lies_outside_then_cannot_be_answered(header: str, size: int) -> None:
     """A range outside the file, as any of an empty one, cannot be answered."""
-    assert bytes_asked(header, size) is None
+    assert requested_range(header, size) is None
 
 
 @pytest.mark.parametrize("size", [0, SIZE])
@@ -139,7 +139,7 @@ def test_range_when_it_lies_outside_then_cannot_be_answered(header: str, size: i
 )  # fmt: skip
 def test_range_when_it_is_not_understood_then_is_passed_over(header: str | None, size: int) -> None:
     """A range that HTTP does not define is ignored, and the whole file is the answer."""
-    assert bytes_asked(header, size) == (0, size, False)
+    assert requested_range(header, size) == (0, size, False)
 
 
 FOLDER = {"broker_log_folders": "/var/kafka-logs"}
