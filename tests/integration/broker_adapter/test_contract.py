@@ -118,8 +118,7 @@ async def test_f22_f23_f93_broker_before_its_assignment_then_not_ready(cluster: 
     client = await cluster.client(1, ClientSettings(is_repeating=False))
     with pytest.raises(NotReady) as caught:
         await client.segment_for(TP, 0, 5)
-    assert caught.value.reason == "assignment-unknown"
-    assert caught.value.user_partition == str(TP)
+    assert (caught.value.reason, caught.value.user_partition) == ("assignment-unknown", str(TP))
     assert await client.is_ready(TP) is False
     with pytest.raises(NotReady):
         await client.add_segment(started("a"), timeout_s=2.0)

@@ -198,8 +198,7 @@ async def test_probes_when_many_take_long_listings_then_wait_for_a_page_and_not_
                 for reader, _ in held:
                     assert b'"COPY_SEGMENT_STARTED"' in await reader.read()
     passes.stop()
-    assert len(made) == 20 * 2_000 // streaming.PAGE
-    assert len(set(made)) == len(made)
+    assert (len(made), len(set(made))) == (20 * 2_000 // streaming.PAGE, len(made))
 
 
 async def test_probes_when_one_sends_many_then_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,8 +71,7 @@ async def test_f34_service_then_tells_how_its_engines_stand_and_what_was_asked_o
     await running.engines["memory"].wait_all_ready(timeout_s=DEADLINE_S)
     await running.engines["memory"].write(started("a"))
     first = running.statistics()
-    assert list(first.engines) == ["memory"]
-    assert first.engines["memory"].writes.applied == 1
+    assert (list(first.engines), first.engines["memory"].writes.applied) == (["memory"], 1)
     assert isinstance(first.engines["memory"].log, MemoryLogStatistics)
     assert (first.snapshots_asked, first.watches) == (0, {})
     signal.raise_signal(signal.SIGUSR1)

@@ -38,8 +38,7 @@ async def test_serve_when_nothing_is_configured_then_serves_a_folder(tmp_path: P
         await served.until_open(50)
         assert (tmp_path / FOLDER / LOCK).read_text() == f"{served.pid}\n"
         assert await served.end(signal.SIGTERM) == 0
-    assert served.messages[-1] == "stopped"
-    assert served.said == []
+    assert (served.messages[-1], served.said) == ("stopped", [])
     assert {line["level"] for line in served.lines} == {"info", "warning"}
     assert {name.split("/")[0] for name in everything_below(tmp_path)} == {FOLDER}
     assert (tmp_path / FOLDER / LOCK).read_text() == ""

@@ -67,8 +67,7 @@ async def test_serve_when_hung_up_then_levels_of_modules_change(tmp_path: Path, 
         assert debugging(served) == {"rlmm.snapshot.shelf"}
         assert not [message for message in served.messages if RESTART in message]
         assert await served.end(signal.SIGTERM) == 0
-    assert served.messages[-1] == "stopped"
-    assert served.said == []
+    assert (served.messages[-1], served.said) == ("stopped", [])
 
 
 async def test_serve_when_hung_up_and_level_is_gone_then_quiet(tmp_path: Path, file: Path) -> None:

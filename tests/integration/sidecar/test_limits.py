@@ -55,8 +55,7 @@ async def test_pipelined_requests_then_answered_in_their_order_in_few_writes() -
             assert answer is not None
             assert answer.id is not None
             ids.append(answer.id)
-        assert ids == sorted(ids)
-        assert len(ids) == 1_000
+        assert (ids, len(ids)) == (sorted(ids), 1_000)
 
 
 @pytest.mark.parametrize(

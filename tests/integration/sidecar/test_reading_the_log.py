@@ -122,8 +122,7 @@ async def test_log_when_a_batch_has_no_room_in_a_frame_then_comes_in_pieces() ->
             found = await piece(client, world, 0, skip=len(data))
             assert found is not None
             data, pieces = data + found.data, pieces + 1
-            assert found.next_offset == 5
-            assert found.left_bytes == len(expected.data) - len(data)
+            assert (found.next_offset, found.left_bytes) == (5, len(expected.data) - len(data))
         assert data == expected.data
         assert pieces == 3
         assert await piece(client, world, 0, skip=len(data) + 9) == (b"", 5, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -206,7 +205,7 @@ async def test_run_when_asked_then_looks_at_once_and_else_from_time_to_time(tmp_
         write_tokens(path)
         if is_asked:
             keeper.ask_to_look()
-        await until(partial(has_looked, keeper))
+        await until(lambda: keeper.generation == 1)  # noqa: B023
         running.cancel()
         await asyncio.wait([running])
 
@@ -327,11 +326,6 @@ def test_key_when_readable_by_all_warns(tmp_path: Path, caplog: pytest.LogCaptur
     pki.key_file.chmod(0o644)
     pki.door()
     assert "may be read by every user of the machine" in caplog.text
-
-
-def has_looked(keeper: Authenticator) -> bool:
-    """Whether the door found a change."""
-    return keeper.generation == 1
 
 
 def encrypt(path: Path, password: bytes) -> None:

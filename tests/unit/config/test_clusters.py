@@ -259,8 +259,7 @@ def test_show_when_there_are_clusters_then_shows_each_of_them_and_no_secret(file
         assert "common" not in result.output
         assert "…" not in result.output
     found = {each["key"]: each["value"] for each in json.loads(document.stdout)["settings"]}
-    assert found["data_dir"] == "/data"
-    assert found["clusters.prod.kafka.sasl.password"] == "***"
+    assert (found["data_dir"], found["clusters.prod.kafka.sasl.password"]) == ("/data", "***")
     assert found["clusters.eu.test.pump.read_bytes"] == 7
     assert found["clusters.own.log.kind"] == "files"
     assert not {"mode", "log.kind", "clusters.own.data_dir"} & found.keys()

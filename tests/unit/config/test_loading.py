@@ -133,8 +133,7 @@ def test_toml_when_it_has_kafkas_keys_then_they_are_taken_as_they_are(file: Path
     assert kafka.security.sasl_mechanism is SaslMechanism.SCRAM_SHA_512
     assert kafka.security.sasl_username == "me"
     assert kafka.security.sasl_password == Secret("s3cret")
-    assert kafka.security.ssl_truststore_location == "ca.pem"
-    assert kafka.node_id == "7"
+    assert (kafka.security.ssl_truststore_location, kafka.node_id) == ("ca.pem", "7")
     assert (kafka.topic.num_partitions, kafka.topic.min_isr) == (5, 1)
 
 
@@ -149,8 +148,7 @@ def test_environment_when_it_has_kafkas_login_line_then_it_is_taken() -> None:
     }
     kafka = load(environ=environ).config.kafka
     assert kafka is not None
-    assert kafka.security.sasl_username == "a"
-    assert kafka.topic.retention_ms == 5
+    assert (kafka.security.sasl_username, kafka.topic.retention_ms) == ("a", 5)
 
 
 def test_command_property_when_given_then_is_above_everything_but_flags() -> None:

@@ -128,8 +128,7 @@ async def test_guest_when_its_other_side_hangs_up_then_is_closed_once_and_left_a
         one.far.send(b"last")
         one.far.close()
         await turn()
-        assert one.taken == [b"last"]
-        assert one.transport.ends == ["closed"]
+        assert (one.taken, one.transport.ends) == ([b"last"], ["closed"])
         other.far.send(b"more")
         await turn()
         assert (other.taken, other.transport.ends) == ([b"more"], [])
