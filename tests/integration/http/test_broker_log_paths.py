@@ -133,19 +133,11 @@ async def test_requests_when_they_say_anything_at_all_then_nothing_else_is_read(
 @pytest.mark.parametrize(
     "name",
     [
-        "../../secret",
-        "../orders-3/" + LOG,
-        "secret",
-        ".hidden",
-        f"{LOG}.deleted",
-        f"{LOG}.swap",
-        f"{ACTIVE}.checkpoint",
-        f"{1:020d}.log",
-        f"{2:020d}.log",
-        f"{3:020d}.log",
+        "../../secret", "../orders-3/" + LOG, "secret", ".hidden", f"{LOG}.deleted", f"{LOG}.swap",
+        f"{ACTIVE}.checkpoint", f"{1:020d}.log", f"{2:020d}.log", f"{3:020d}.log",
         f"{FIRST}.txnindex",
     ],
-)
+)  # fmt: skip
 async def test_file_when_no_regular_file_then_is_not_there(root: Path, name: str) -> None:
     """Links, folders, pipes and other names are not found, and the service never waits for them."""
     async with serving_folders(root) as broker:
