@@ -129,7 +129,7 @@ async def test_f95_service_when_no_broker_listens_then_counted(nobody: str) -> N
     await task
 
 
-async def test_f95_serve_when_broker_comes_then_on(tmp_path: Path, fresh_kafka: FreshKafka) -> None:
+async def test_f95_serve_when_kafka_comes_then_on(tmp_path: Path, fresh_kafka: FreshKafka) -> None:
     """Failure scenario F95: the engine reads everything and answers as soon as the broker is up."""
     kafka = await asyncio.to_thread(fresh_kafka.tiered)
     await asyncio.to_thread(kafka.node.stop)
