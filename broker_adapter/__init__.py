@@ -1,8 +1,5 @@
 """
-The broker's side of rlmm: clients for programs in Python, and the exceptions a broker expects.
-
-`client` asks a service on an event loop, `blocking` from threads; `stand_in` needs no service and
-is for tests. `kafka_exceptions` names the exception that a broker expects for each error.
+Clients for programs in Python: the broker's side of rlmm.
 
 May be imported by `rlmm.state_sources`, `rlmm_demo.screens`, `rlmm_demo.world`,
 `spark_tiering.tier_metadata`.
@@ -15,8 +12,7 @@ May be imported by `rlmm.state_sources`, `rlmm_demo.screens`, `rlmm_demo.world`,
 - `client`: The client of a service, on an event loop.
 - `connection`: One connection of a client: it sends requests and reads answers.
 - `kafka_exceptions`: For each error of rlmm, the exception that a broker expects.
-- `link`: A connection that is dialled again when it is lost; its end when another start of the
-  broker has taken over.
+- `link`: A connection that is dialled again when it is lost.
 - `lost_answers`: The outcome of an event whose answer was lost.
 - `retry_policies`: Retry policies: the errors that are retried, and the pauses.
 - `settings`: Time-outs and limits of a client.

@@ -28,7 +28,6 @@ class UnixAddress:
     path: Path | str
 
     async def dial(self, make: Callable[[], P]) -> P:
-        """Return a connection; raises `OSError`."""
         _, protocol = await asyncio.get_running_loop().create_unix_connection(make, str(self.path))
         return protocol
 
@@ -47,9 +46,8 @@ class TcpAddress:
     """The name in the service's certificate, where that is not *host*."""
 
     async def dial(self, make: Callable[[], P]) -> P:
-        """Return a connection; raises `OSError`."""
         name = None if self.tls is None else self.server_hostname or self.host
-        *others, last = await _found(self.host, self.port)
+        *others, last = await _addresses_of(self.host, self.port)
         for address in others:
             with suppress(OSError):
                 return await self._dial(make, address, name)
@@ -104,11 +102,8 @@ def token_in(path: Path | str | None) -> str | None:
     return token
 
 
-async def _found(host: str, port: int) -> list[str]:
-    """
-    Return the addresses of *host*, one at least. The thread of the look-up ends with it: in the
-    event loop's own thread, a closing client would wait for a resolver that hangs.
-    """
+async def _addresses_of(host: str, port: int) -> list[str]:
+    """Return at least one address of *host*; a hanging resolver never holds up a closing client."""
     ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     found = await in_own_thread(f"broker_adapter: looking for {host}", ask, grace_s=0)
     return list(dict.fromkeys(str(at[0]) for *_, at in found))

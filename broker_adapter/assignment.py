@@ -1,8 +1,8 @@
 """
 The assignment of this broker: the partitions that it leads and follows. Pure.
 
-The client keeps it, because a service that was started anew knows nothing. Invariant: before the
-first assignment nothing is sent, since an empty assignment is one, too.
+A service that was started anew does not know it. Nothing is sent before the first assignment, since
+an empty assignment is one, too.
 """
 
 from __future__ import annotations
@@ -24,17 +24,13 @@ class OwnAssignment:
     def __init__(self) -> None:
         self._leads: dict[TopicIdPartition, bool] = {}
         self._gone: dict[TopicIdPartition, None] = {}
-        """That it had, and the service may not know that it has them no more."""
+        """Removed partitions that the service may still have."""
         self.is_known = False
-        """Whether anything was said yet."""
         self.room = calls.MessageRoom()
-        """Of one message, to the service that is told."""
+        """Of one message to the service."""
 
     def require_accepted(self, error: NotAssigned, call: Call[Any], *, is_accepted: bool) -> None:
-        """
-        Raise `NotReady` where *call* was refused with *error* and the service may only not know yet
-        that a partition is this broker's.
-        """
+        """Raise `NotReady` for *error* while the service may not know this broker's partitions."""
         if is_accepted or not any(one in self._leads for one in call.partitions):
             return
         msg = f"{error}; that it was given to this broker is still on its way"
@@ -49,7 +45,6 @@ class OwnAssignment:
     def add(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> list[Call[int]]:
-        """Add partitions that are led and followed; return the messages that say so."""
         leaders, followers = list(leaders), list(followers)
         messages = calls.assign(leaders, followers, self.room)
         self._leads.update(dict.fromkeys(followers, False))
@@ -60,7 +55,6 @@ class OwnAssignment:
         return messages
 
     def remove(self, partitions: Iterable[TopicIdPartition]) -> list[Call[int]]:
-        """Take partitions away; return the messages that say so."""
         gone = list(partitions)
         messages = calls.stop_partitions(gone, self.room)
         for partition in gone:
@@ -70,9 +64,10 @@ class OwnAssignment:
 
     def whole(self) -> list[Call[int]]:
         """
-        Return messages that say all of it; none before the first assignment. Where one message has
-        no room, several add partitions, so that nothing is missing for a moment, and others remove
-        the rest.
+        Return messages with all partitions, or none before the first assignment.
+
+        Where one message has no room, several add partitions, so that none is missing for a moment,
+        and others remove the rest.
         """
         if not self.is_known:
             return []
@@ -87,5 +82,4 @@ class OwnAssignment:
         return messages
 
     def accepted(self) -> None:
-        """The service has accepted every message."""
         self._gone.clear()

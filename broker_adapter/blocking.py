@@ -1,23 +1,21 @@
 """
-Blocking clients: every verb of `broker_adapter.verbs`, for threads.
+Blocking clients: every verb of `broker_adapter.verbs`, for any number of threads.
 
-The client lives on an event loop in a thread of its own. Any number of threads may call at once;
-all of it goes over the one connection. After `close` no thread is left, but one that a resolver of
-names may hold until that answers. A client belongs to the process that made it: a forked process
-makes its own.
+The client lives on an event loop in its own thread and uses one connection. After `close` no thread
+is left, except one in a name resolver. A forked process makes its own client.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.verbs import Verbs
+from rlmm.base.closing import ClosedByWith
 from rlmm.base.loop_thread import BlockingCalls, LoopThread, blocking, called
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import TracebackType
 
     from broker_adapter.address import Address
     from rlmm.metadata.ids import TopicIdPartition
@@ -27,13 +25,8 @@ if TYPE_CHECKING:
 THREAD: Final = "broker_adapter"
 
 
-class BlockingVerbs(BlockingCalls[Verbs]):
-    """
-    Offers the verbs of `broker_adapter.verbs.Verbs` to threads.
-
-    Each call blocks its thread, up to its deadline. A call on a thread that runs an event loop is
-    refused, since it would block that loop.
-    """
+class BlockingVerbs(BlockingCalls[Verbs], ClosedByWith):
+    """Offers `Verbs` to threads; calls are refused on a thread that runs an event loop."""
 
     def __init__(self, make: Callable[[], Verbs]) -> None:
         """*make* is called on the loop and returns a client, or its stand-in."""
@@ -101,25 +94,13 @@ class BlockingVerbs(BlockingCalls[Verbs]):
 
     def close(self) -> None:
         """
-        Hang up, and return when the thread is over. Calls that wait end with `Stopped`, or with
-        `AppendUncertain` for an event that was sent. Several threads may call it.
+        Hang up and wait for the thread's end. Several threads may call it.
+
+        Waiting calls end with `Stopped`, or `AppendUncertain` for an event that was sent.
         """
         self._thread.close(self._subject.close)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 class BlockingRemoteLogMetadataClient(BlockingVerbs):
-    """A client of a service, for threads, with the options of `RemoteLogMetadataClient`."""
-
     def __init__(self, address: Address, **options: Any) -> None:
         super().__init__(lambda: RemoteLogMetadataClient(address, **options))

@@ -1,8 +1,7 @@
 """
 Call execution: deadline, repeats, lost answers and counting of one call.
 
-A service behind a connection answers, or a stand-in in memory. Invariant: one call stores an event
-twice only where the second one equals the first in every field.
+Invariant: one call stores an event twice only where both are equal in every field.
 """
 
 from __future__ import annotations
@@ -45,12 +44,10 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 MARGIN: Final = 0.1
-"""Share of the time left by which a service is to answer earlier than the caller gives up: its
-answer then is better than none."""
+"""Share of the time left by which a service answers before the caller gives up."""
 MARGIN_S_MAX: Final = 1.0
 TIMEOUT_MS_UNTOLD: Final = 30_000
-"""Longest wait of one request before the service has named its own; a call with more time repeats
-the request."""
+"""Longest wait of one request before the service has named its own."""
 
 
 class RequestExchange(Protocol):
@@ -61,9 +58,7 @@ class RequestExchange(Protocol):
 
     @property
     def is_accepted(self) -> bool:
-        """
-        Return whether the service has accepted the partitions that this broker leads and follows.
-        """
+        """Return whether the service accepted the partitions that this broker leads and follows."""
 
     @property
     def lookups_max(self) -> int | None: ...
@@ -73,9 +68,7 @@ class RequestExchange(Protocol):
         """Longest time that one request may wait there; 0: any, `None`: not known yet."""
 
     async def exchange(self, call: Call[A], options: Options, deadline_s: float) -> A:
-        """
-        Return the answer to *call*, sent once; raises its refusal, or that there is no answer.
-        """
+        """Return the answer to *call*, sent once; raises its refusal, or that there is none."""
 
     async def partition_count(self, deadline_s: float) -> int:
         """Return the number of metadata partitions."""
@@ -125,7 +118,6 @@ class CallExecution:
     async def _answer(
         self, call: Call[A], options: Callable[[float], Options], timeout_s: float | None
     ) -> A:
-        """Return the answer to a question, with *options* made for each attempt."""
         deadline_s = self._deadline_s(timeout_s)
         refusal: RlmmError | None = None
 
@@ -251,7 +243,6 @@ class CallExecution:
         return max(0.001, deadline_s - self._loop.time())
 
     def _left_ms(self, deadline_s: float) -> int:
-        """Return how long a service may take."""
         left_s = deadline_s - self._loop.time()
         left_ms = max(1, int((left_s - min(MARGIN_S_MAX, MARGIN * left_s)) * 1_000))
         most_ms = self._exchange.timeout_ms_max

@@ -1,7 +1,7 @@
 """
 Calls: each verb's method, its arguments on the wire, and how its answer is read. Pure.
 
-A wrong event is refused here, before anything is sent; the service judges everything else.
+A malformed event is refused before it is sent; the service judges everything else.
 """
 
 from __future__ import annotations
@@ -41,12 +41,8 @@ _PARTITION_BYTES: Final = 29
 
 
 class MessageRoom(NamedTuple):
-    """Room of one message about an assignment."""
-
     partitions: int = 1_000
-    """Where a service does not say: less than any takes as it is configured by default."""
     frame_bytes: int = 64 * 1024
-    """Of the whole; the least that any service takes."""
 
     @classmethod
     def of(cls, limits: ServiceLimits) -> MessageRoom:
@@ -55,13 +51,10 @@ class MessageRoom(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[A_co]):
-    """Holds one request that is not sent yet."""
-
     method: str
     args: list[Any]
     read: Callable[[object], A_co]
     partitions: tuple[TopicIdPartition, ...] = ()
-    """What it is about."""
 
     def args_with(self, options: Mapping[str, object] | None) -> list[Any]:
         return self.args if options is None else [*self.args, options]
@@ -198,7 +191,6 @@ def status() -> Call[Mapping[object, object]]:
 def assign(
     leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition], room: MessageRoom
 ) -> list[Call[int]]:
-    """Return messages that add to the partitions that a broker leads and follows."""
     said = [(partition, True) for partition in leaders]
     said += [(partition, False) for partition in followers]
     return [_assign(part, complete=False) for part in _parts(said, room)]
@@ -218,7 +210,6 @@ def _assign(said: Iterable[tuple[TopicIdPartition, bool]], *, complete: bool) ->
 
 
 def stop_partitions(partitions: Iterable[TopicIdPartition], room: MessageRoom) -> list[Call[int]]:
-    """Return messages that take partitions away."""
     said = [(partition, False) for partition in partitions]
     return [
         Call("stop_partitions", [[values.partition_value(one) for one, _ in part]], _generation)

@@ -1,9 +1,4 @@
-"""
-The client of a service for programs on an event loop.
-
-A task keeps one connection, over a Unix socket or TCP, until `close`. Nothing blocks, and nothing
-is left afterwards.
-"""
+"""The client of a service, over a Unix socket or TCP, for programs on an event loop."""
 
 from __future__ import annotations
 
@@ -31,9 +26,10 @@ CLIENT: Final = "broker_adapter"
 
 class RemoteLogMetadataClient(Verbs):
     """
-    A client of a service, for the metadata of one cluster's tiered storage. It is made on a running
-    event loop and connects in the background: calls wait for the connection, each up to its
-    deadline. `async with` closes it.
+    A client for the tiered storage metadata of one cluster, made on a running event loop.
+
+    It connects in the background, and each call waits for the connection up to its deadline. `async
+    with` closes it.
     """
 
     def __init__(
@@ -49,14 +45,13 @@ class RemoteLogMetadataClient(Verbs):
         settings: ClientSettings | None = None,
     ) -> None:
         """
-        A client with a *broker_id* acts for that broker: the service answers for the partitions
-        that the broker reports, and the client may report them. *instance* identifies one start of
-        the broker and is drawn anew where it is not given. Several clients of one broker process
-        must be given the same *instance*, and only one of them reports the partitions: a client
-        that connects later as another start takes the broker over, and the earlier clients end in
-        `Superseded`. *cluster_id* names the cluster whose metadata is asked for, and *bootstrap*
-        its address, for a service that is not configured with it. *token* holds the credentials,
-        where the certificate does not identify the client.
+        Act for *broker_id* where it is given: only then may the client report partitions.
+
+        *instance* identifies one start of the broker and is drawn anew by default. All clients of a
+        broker process must have the same one, and only one of them reports the partitions: a later
+        start takes the broker over, and earlier clients end in `Superseded`. *cluster_id* and
+        *bootstrap* name the cluster and its address, for a service not configured with it. *token*
+        holds the credentials, where the certificate does not identify the client.
         """
         if broker_id is not None and instance is None:
             instance = Uuid(os.urandom(UUID_BYTES))
@@ -73,9 +68,7 @@ class RemoteLogMetadataClient(Verbs):
 
     @property
     def server(self) -> HelloAnswer | None:
-        """
-        Return the service's last answer to hello; `None` before the service was first reached.
-        """
+        """Return the service's last answer to hello; `None` before the first one."""
         return self._link.server
 
     def on_partition_leadership_changes(

@@ -1,9 +1,8 @@
 """
 One connection of a client: it sends requests, reads answers, and is dialled here.
 
-Many requests are under way at once, no request is repeated, and no call waits beyond its deadline.
-Invariant: every request that was sent ends with its answer or with a true error: an event that was
-sent and not answered may be stored.
+No request is repeated, and no call waits beyond its deadline. Invariant: every request that was
+sent ends with its answer or a true error; an unanswered event may be stored.
 """
 
 from __future__ import annotations
@@ -44,16 +43,13 @@ class ServiceConnection(asyncio.Protocol):
         self._frames = FrameReader()
         self._frame_bytes_max = FRAME_BYTES_MAX
         self._sent: dict[int, _Sent] = {}
-        """Requests without an answer, also those whose caller has left: their ids are
-        not to be used again."""
+        """Requests without an answer, abandoned ones too: their ids are not free yet."""
         self._last_id = -1
         self._transport: asyncio.Transport | None = None
         self._writable = asyncio.Event()
         self._writable.set()
         self.lost: asyncio.Future[RlmmError] = self._loop.create_future()
-        """Done when the connection is over; says why."""
         self.heard_s = self._loop.time()
-        """When something came last, by the loop's clock."""
 
     # --------------------------------------------------------------------- from the transport
 
@@ -80,10 +76,7 @@ class ServiceConnection(asyncio.Protocol):
         self.end(SidecarUnavailable(why))
 
     def end(self, error: RlmmError) -> None:
-        """
-        Hang up; waiting calls end with *error*, or with the error that follows from it for an
-        event.
-        """
+        """Hang up; waiting calls end with *error*, or its consequence for an event."""
         if self.lost.done():
             return
         self.lost.set_result(error)
@@ -120,9 +113,10 @@ class ServiceConnection(asyncio.Protocol):
 
     def send(self, method: str, args: Sequence[object]) -> asyncio.Future[object]:
         """
-        Send a request behind all that were sent before; return its answer. Raises
-        `SidecarUnavailable` where the connection is over, `InvalidArgument` for a request that no
-        frame can hold; then nothing was sent.
+        Send a request behind all earlier ones; return its answer.
+
+        Raises `SidecarUnavailable` where the connection is over, `InvalidArgument` for a request
+        that no frame can hold; then nothing was sent.
         """
         if self._transport is None or self.is_lost:
             why = self.lost.result() if self.is_lost else "it is not open"
@@ -142,9 +136,9 @@ class ServiceConnection(asyncio.Protocol):
 
     async def call(self, method: str, args: Sequence[object], deadline_s: float) -> object:
         """
-        Return the result of a request, by *deadline_s* of the loop's clock; raises its refusal.
-        Without an answer it raises `SidecarUnavailable`, or `AppendUncertain` for an event that was
-        sent.
+        Return the result of a request by *deadline_s* of the loop's clock; raises its refusal.
+
+        Without an answer it raises `SidecarUnavailable`, or `AppendUncertain` for a sent event.
         """
         answer: asyncio.Future[object] | None = None
         try:
@@ -194,9 +188,10 @@ def unanswered(method: str, error: RlmmError) -> RlmmError:
 
 def refusal_here(method: str, error: RlmmError) -> RlmmError:
     """
-    Return what a refusal means on this side. A service that stops ends the connection, not the
-    client. An event may be stored where a stopping service says nothing about it, or where the
-    service met a fault of its own.
+    Return the client's error for a refusal.
+
+    A service that stops ends the connection, not the client. An event may be stored where the
+    service stops without a word about it, or failed inside.
     """
     if isinstance(error, PartFailed) and METHODS[method].is_write:
         return unanswered(method, error)
@@ -216,7 +211,6 @@ class ServiceDialer:
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
         self._asides: set[asyncio.Timeout] = set()
-        """Set deadlines for side requests; closing the connection ends them early."""
         self._is_closed = False
 
     async def dial(self, deadline_s: float) -> ServiceConnection:
@@ -231,7 +225,6 @@ class ServiceDialer:
             raise InvalidArgument(msg) from error
 
     async def greeted_aside(self, deadline_s: float) -> HelloAnswer:
-        """Return the answer to `hello` on a connection of its own."""
         if self._is_closed:
             raise Stopped("the client is closed")
         deadline_s = min(deadline_s, self._loop.time() + self._timeout_s)
@@ -252,7 +245,6 @@ class ServiceDialer:
             self._asides.discard(aside)
 
     def close(self) -> None:
-        """End every wait for an answer."""
         self._is_closed = True
         for aside in self._asides:
             if not aside.expired():

@@ -1,9 +1,8 @@
 """
 Kafka's exceptions: for each of our errors, the one that a broker expects of its metadata manager.
 
-A broker's reaction depends on the class alone. Only "replica not available" makes a consumer wait
-and ask again; it gets an unknown server error for every other class. A retriable storage exception
-keeps a copy quiet and is tried again; another one undoes the copy.
+"Replica not available" alone makes a consumer wait and retry. A retriable storage exception keeps a
+copy and tries it again; any other one undoes the copy.
 """
 
 from __future__ import annotations

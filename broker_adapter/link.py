@@ -1,9 +1,8 @@
 """
-A connection that comes back: dialled, greeted and sent this broker's assignment, again and again.
+The link: one connection that is dialled, greeted and sent the assignment, again and again.
 
-One connection at a time carries everything. Invariant: on every connection the assignment stands
-before any question that is asked after it, and it is sent until the service accepts it or another
-start of the broker has taken over.
+Invariant: on every connection the assignment precedes all questions asked after it, and it is sent
+until the service accepts it or another start of the broker has taken over.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class BrokerTakeover:
     """
     Counts how often in a row the service refused this start of the broker.
 
-    The client connects a few times more, since a service that was just started may see it
-    otherwise, and then gives up: two processes with one broker id are not to go on side by side.
+    The client tries a few times, as a new service may know less, before it gives up: two processes
+    with one broker id must not go on side by side.
     """
 
     def __init__(self, address: Address, times_max: int, figures: ClientCounters) -> None:
@@ -54,7 +53,6 @@ class BrokerTakeover:
 
     @property
     def is_final(self) -> bool:
-        """Return whether the client gives up."""
         return self._times >= self._times_max
 
     def heard(self, error: Superseded) -> Superseded:
@@ -70,13 +68,10 @@ class BrokerTakeover:
         return Superseded(msg)
 
     def refuted(self) -> None:
-        """The service accepts this start again."""
         self._times = 0
 
 
 class ServiceLink:
-    """Keeps a connection to a service, as long as `run` runs."""
-
     def __init__(
         self,
         address: Address,
@@ -93,10 +88,8 @@ class ServiceLink:
         self._assignment = OwnAssignment()
         self._connection: ServiceConnection | None = None
         self._changed: asyncio.Future[None] = self._loop.create_future()
-        """Done at the next change of what callers wait for."""
         self._wake: asyncio.Future[None] = self._loop.create_future()
         self._failure: RlmmError | None = None
-        """Why there is no connection."""
         self._dialling = ServiceDialer(address, hello, settings.connect_timeout_s)
         self._takeover = BrokerTakeover(address, settings.superseded_max, figures)
         self._closed: asyncio.Future[None] = self._loop.create_future()
@@ -114,9 +107,7 @@ class ServiceLink:
 
     @property
     def is_accepted(self) -> bool:
-        """
-        Return whether the service has accepted the partitions that this broker leads and follows.
-        """
+        """Return whether the service accepted the partitions that this broker leads and follows."""
         is_said = not self._unheard and self._refused is None
         return not self._assignment.is_known or (self.is_connected and is_said)
 
@@ -182,9 +173,7 @@ class ServiceLink:
         self._tell(self._assignment.remove(partitions))
 
     def _tell(self, messages: list[Call[int]]) -> None:
-        """
-        Send *messages*; without a connection nothing is lost, since the next begins with all of it.
-        """
+        """Send *messages*; without a connection none is lost, as the next one begins with all."""
         connection = self._connection
         if connection is not None and not connection.is_lost:
             self._say(connection, messages)
@@ -192,8 +181,6 @@ class ServiceLink:
     def _say(
         self, connection: ServiceConnection, messages: Sequence[Call[int]]
     ) -> list[asyncio.Future[object]]:
-        """Send *messages*, with nothing between them."""
-
         def heard(answer: asyncio.Future[object]) -> None:
             error = None if answer.cancelled() else answer.exception()
             if connection is not self._connection:
@@ -303,7 +290,6 @@ class ServiceLink:
         return None
 
     async def _attempt(self) -> ServiceConnection:
-        """Return a connection that was greeted and sent the whole assignment."""
         deadline_s = self._loop.time() + self._settings.connect_timeout_s
         connection = await self._dialling.dial(deadline_s)
         try:
@@ -324,7 +310,6 @@ class ServiceLink:
         return connection
 
     async def _keep(self, connection: ServiceConnection) -> None:
-        """Look after *connection* until it is lost or replaced."""
         while not connection.is_lost:
             if connection is not self._connection:
                 await connection.answered(self._settings.timeout_s)
@@ -351,10 +336,7 @@ class ServiceLink:
                 _log.debug("ping was refused: %s", error)
 
     def _step_back(self, connection: ServiceConnection, error: Superseded) -> None:
-        """
-        End with *connection*, since another start of this broker has taken over: requests that were
-        sent are still answered, and no new ones go out.
-        """
+        """End with *connection* after a takeover: sent requests are answered, none follows."""
         if connection is self._connection:
             self._connection = None
             self._failure = self._takeover.heard(error)
@@ -363,12 +345,10 @@ class ServiceLink:
 
     @property
     def _idle_s(self) -> float:
-        """Silence after which `ping` is sent."""
         idle_ms = 0 if self.server is None else self.server.limits.idle_ms
         return min(self._settings.idle_s, idle_ms / 3_000) if idle_ms else self._settings.idle_s
 
     def _ring(self) -> None:
-        """Wake `_keep`."""
         wake, self._wake = self._wake, self._loop.create_future()
         wake.set_result(None)
 

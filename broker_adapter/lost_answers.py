@@ -1,9 +1,8 @@
 """
-Lost answers: what became of an event that was sent and whose answer did not come.
+Lost answers: settles what became of an event whose answer did not come.
 
-Clients of a service and engines in this process settle it here, and nothing that builds on them
-settles it again. A repeat that is equal in every field changes nothing where the first one had its
-effect (failure scenarios F52 and F54), so an event of which nothing is seen may be stored again.
+A repeat that is equal in every field changes nothing where the first one had its effect (failure
+scenarios F52 and F54), so an event without visible effect may be stored again.
 """
 
 from __future__ import annotations
@@ -55,26 +54,21 @@ async def settled(
     """
     Store *event* and return its answer; where the answer is lost, read the state that it changes.
 
-    *store* stores the event and waits for its verdict. *look* reads the state that the event is
-    about, with all events applied that were stored before, and those at the offsets that it is
-    given; it returns `None` or raises `UnknownPartition` where nothing is there. *position* returns
-    the metadata partition of the event and an offset that is applied there.
-
-    After `AppendUncertain` the event may be stored. The state is read, and decides:
+    *store* stores the event and waits for its verdict. *look* reads the event's state with all
+    earlier events and those at the given offsets applied; it returns `None` or raises
+    `UnknownPartition` where nothing is there. *position* returns the event's metadata partition and
+    an applied offset of it. After `AppendUncertain` the state decides:
 
     - The event had its effect: the answer is `duplicate`, at an offset that is applied.
     - The state lacks it: it is stored again, `STORED_MAX` times in all, with one look after each.
     - The state is further on, nothing is there, or the look fails: `AppendUncertain` is raised.
 
-    An error of a repeat says nothing of the event that was sent before: `AppendUncertain`.
+    An error of a repeat says nothing of the earlier event: `AppendUncertain`.
 
-    A *job* has stricter rules. An error with *stored_at* says that the event is stored and that its
-    verdict is unknown: the state is read once, with that offset applied. An event that had its
-    effect is a `duplicate` at its own offset; one that surely had none is `EventRejected`;
-    otherwise the error is raised. It is never stored again. A job has seen its segments, so a
-    segment that is gone was deleted: that is the effect of DELETE_SEGMENT_FINISHED.
-
-    Without *is_repeating* the first error is raised.
+    A *job* never stores twice. After an error with *stored_at* the state is read once, with that
+    offset applied: a `duplicate` at its own offset if the event had its effect, `EventRejected` if
+    it surely had none, else the error. A job has seen its segments, so a segment that is gone is
+    the effect of DELETE_SEGMENT_FINISHED. Without *is_repeating* the first error is raised.
     """
     lost: AppendUncertain | None = None
     for _ in range(STORED_MAX):
@@ -106,11 +100,7 @@ async def settled(
 
 
 async def _looked_for(
-    event: Event,
-    look: Look,
-    position: Position,
-    *,
-    is_job: bool,
+    event: Event, look: Look, position: Position, *, is_job: bool
 ) -> WriteAnswer | None:
     """Return the answer of an event that may be stored; `None`: nothing is seen of it."""
     found = await _state(look, {})
@@ -125,10 +115,7 @@ async def _looked_for(
 
 
 async def _looked_behind(
-    event: Event,
-    look: Look,
-    lost: RlmmError,
-    stored_at: tuple[int, int],
+    event: Event, look: Look, lost: RlmmError, stored_at: tuple[int, int]
 ) -> WriteAnswer:
     """Return the answer of an event that is stored; raises *lost* where that stays open."""
     try:
@@ -167,19 +154,16 @@ def _about(event: Event) -> object:
 
 
 class LostWriteState(StrEnum):
-    """Tells whether the state shows the effect of an event."""
-
     HAD_EFFECT = "had-effect"
     NOT_SEEN = "not-seen"
     """It had no effect so far; it may still be on its way."""
     PASSED = "passed"
     """The state is beyond what the event asks for: with its help, or without."""
     NOT_KNOWN = "not-known"
-    """Nothing is there: either the event ended it, or there never was anything to end."""
+    """Nothing is there: the event ended it, or it never existed."""
 
 
 def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None) -> LostWriteState:
-    """Return whether the state *found* shows the effect of *event*."""
     if isinstance(event, SegmentMetadata):
         return _state_after_start(event, found)
     if isinstance(event, SegmentUpdate):
@@ -192,10 +176,7 @@ def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None
 
 
 def _state_after_start(event: SegmentMetadata, found: object) -> LostWriteState:
-    """
-    Return whether the copy was started: an id is drawn for one copy, so a segment with it, in any
-    state, was started by this event.
-    """
+    """Return whether the copy was started; only this event can start a segment with its id."""
     if not isinstance(found, SegmentMetadata):
         return LostWriteState.NOT_SEEN
     started = replace(

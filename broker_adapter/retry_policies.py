@@ -1,10 +1,8 @@
 """
 Retry policies: three of them, chosen by the class of the error alone.
 
-A question may always be repeated. An event is repeated here only where it surely was not stored;
-`broker_adapter.lost_answers` settles the others. What a broker leads and follows is sent until the
-service accepts it. Invariant: no attempt begins behind the deadline, and the error that is raised
-at the end is that of the last attempt.
+A question may always be repeated, an event only where it surely was not stored. Invariant: no
+attempt begins behind the deadline, and the last attempt's error is raised.
 """
 
 from __future__ import annotations
@@ -17,14 +15,7 @@ from typing import TYPE_CHECKING, Final
 from tenacity import AsyncRetrying, retry_if_exception_type
 
 from rlmm.base.backoff import Pauses
-from rlmm.errors import (
-    LogUnavailable,
-    NotReady,
-    OverBudget,
-    RlmmError,
-    SidecarUnavailable,
-    TooBusy,
-)
+from rlmm.errors import LogUnavailable, NotReady, OverBudget, RlmmError, SidecarUnavailable, TooBusy
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -40,16 +31,13 @@ JITTER: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Tells which errors are worth another attempt, how many, and with what pauses."""
-
     name: str
     repeated: tuple[type[RlmmError], ...]
     pauses: Pauses
     attempts_max: int | None
     """`None`: as often as the deadline allows."""
     last_s: float = 0.0
-    """Time that is kept for a last attempt: a wait that would outlast the deadline is cut so far,
-    and no attempt begins with less."""
+    """Time kept for a last attempt: a longer pause is cut, and none begins with less."""
 
     def attempts(
         self,
@@ -117,8 +105,7 @@ WRITES: Final = RetryPolicy(
     attempts_max=100,
     last_s=0.25,
 )
-"""Events: repeated after errors that say that nothing was stored. One that is sent just before its
-deadline would only turn what is known into what is not."""
+"""Events: repeated after errors that say that nothing was stored, if time is left."""
 ASSIGNMENTS: Final = RetryPolicy("assignments", (RlmmError,), Pauses(0.05, 5.0), attempts_max=None)
-"""What a broker leads and follows: told until it is accepted, or the connection is lost."""
+"""Assignments: sent until they are accepted, or the connection is lost."""
 POLICIES: Final = (READS, WRITES, ASSIGNMENTS)

@@ -16,8 +16,6 @@ TIMEOUT_S_MAX: Final = 2_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """Sets how long a client waits, and whether it tries again."""
-
     timeout_s: float = 30.0
     """Deadline of a call that is given none, every repeat included: the request time-out of Kafka's
     clients. A broker's reader should give less, since a fetch is answered within 500 ms."""

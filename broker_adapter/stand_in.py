@@ -1,9 +1,8 @@
 """
-A stand-in for a service, in memory, for tests of brokers in Python: same verbs, same answers.
+A stand-in for a service, in memory on one event loop, for tests of brokers in Python.
 
-It uses the service's own state machine and passes every request through the frames of the protocol,
-so it answers nothing that a service could not answer. `faults` are injected on purpose. One event
-loop, one thread; `BlockingVerbs` puts it in a thread of its own.
+It uses the service's state machine and frames, so it answers nothing that a service could not.
+`faults` are injected on purpose.
 """
 
 from __future__ import annotations
@@ -23,13 +22,7 @@ from rlmm.errors import InvalidArgument, NotAssigned, RlmmError, SidecarUnavaila
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.wire.framing import HEAD_BYTES
-from rlmm.wire.messages import (
-    answer_frame,
-    read_answer,
-    read_request,
-    refusal_frame,
-    request_frame,
-)
+from rlmm.wire.messages import answer_frame, read_answer, read_request, refusal_frame, request_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,10 +39,8 @@ LOOKUPS_MAX: Final = 1_000
 
 @dataclass
 class InjectedFaults:
-    """Faults on purpose, until they are taken back."""
-
     is_unavailable: bool = False
-    """Nobody can be reached; nothing is sent."""
+    """Nothing is sent."""
     is_not_ready: bool = False
     """Every question and every write is refused: the history is not read yet."""
     rejection: RejectReason | None = None
@@ -63,8 +54,6 @@ class InjectedFaults:
 
 
 class StandInService:
-    """The state of all brokers of a cluster."""
-
     def __init__(self, partition_count: int = 4) -> None:
         self.shards = [PythonShard(number) for number in range(partition_count)]
         self.faults = InjectedFaults()
@@ -81,7 +70,6 @@ class StandInService:
         return metadata_partition_for(partition.topic_id, partition.partition, len(self.shards))
 
     def answer(self, broker_id: int | None, payload: bytes) -> bytes:
-        """Return the frame that answers a request."""
         request_id, method, args = read_request(payload)
         try:
             if self.faults.refusals:
@@ -177,18 +165,13 @@ class _Memory:
 
 
 class StandIn(Verbs):
-    """A client of a service in memory, like `RemoteLogMetadataClient` without a connection."""
-
     def __init__(
         self,
         service: StandInService | None = None,
         broker_id: int | None = None,
         settings: ClientSettings | None = None,
     ) -> None:
-        """
-        A stand-in without *service* makes its own; with *broker_id* it answers for that broker's
-        share.
-        """
+        """Make a service where *service* is `None`; answer for *broker_id*'s share."""
         self.service = service or StandInService()
         memory = _Memory(self.service, broker_id)
         super().__init__(memory, settings or ClientSettings(), ClientCounters())

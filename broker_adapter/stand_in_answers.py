@@ -1,8 +1,7 @@
 """
 The stand-in's answers: arguments in, value out, or a refusal.
 
-A request is judged in the order of a service: its form, its partition's assignment, readiness,
-content.
+As in a service, form is judged first, then assignment, readiness and content.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ if TYPE_CHECKING:
     from broker_adapter.stand_in import StandInService
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.python_shard import PythonShard
+    from rlmm.metadata.segment import SegmentMetadata
     from rlmm.wire.options import FreshnessOptions
 
 Args = list[Any]
 Share = dict["TopicIdPartition", bool]
-"""What a broker has; whether it leads it."""
 
 
-class _Asked:
+class _Request:
     """The caller of a request, and how fresh its answer must be."""
 
     def __init__(
@@ -98,82 +97,72 @@ def _not_ready(partition: TopicIdPartition, place: int, reason: str) -> NotReady
 # ---------------------------------------------------------------------------------- questions
 
 
-def _segment(asked: _Asked, args: Args) -> object:
+def _segment(request: _Request, args: Args) -> object:
     partition = values.read_partition(args[0])
     segment_id = values.read_segment_id(partition, args[1])
-    return values.optional_segment_value(asked.known(partition).segment(segment_id))
+    return values.optional_segment_value(request.known(partition).segment(segment_id))
 
 
-def _look_up(method: str) -> Callable[[_Asked, Args], object]:
-    def answer(asked: _Asked, args: Args) -> object:
+def _look_up(method: str) -> Callable[[_Request, Args], object]:
+    def answer(request: _Request, args: Args) -> object:
         partition, epoch, offset = _lookup(*args)
-        found = getattr(asked.known(partition), method)(partition, epoch, offset)
+        found = getattr(request.known(partition), method)(partition, epoch, offset)
         return values.optional_segment_value(found)
 
     return answer
 
 
-def _segments_for(asked: _Asked, args: Args) -> object:
+def _segments_for(request: _Request, args: Args) -> object:
     answers: list[object] = []
     for partition, epoch, offset in questions.read_lookups(args[0]):
+        found: SegmentMetadata | RlmmError | None
         try:
             _require_lookup(epoch, offset)
-            found = asked.known(partition).segment_for(partition, epoch, offset)
+            found = request.known(partition).segment_for(partition, epoch, offset)
         except RlmmError as error:
-            answers.append(questions.segment_answer_value(error))
-        else:
-            answers.append(questions.segment_answer_value(found))
+            found = error
+        answers.append(questions.segment_answer_value(found))
     return answers
 
 
-def _highest_offset(asked: _Asked, args: Args) -> object:
+def _highest_offset(request: _Request, args: Args) -> object:
     partition = values.read_partition(args[0])
     epoch = uint31(args[1], "a leader epoch")
-    return asked.known(partition).highest_offset(partition, epoch)
+    return request.known(partition).highest_offset(partition, epoch)
 
 
-def _list_segments(asked: _Asked, args: Args) -> object:
-    partition, after, limit = args
-    return _page(asked, values.read_partition(partition), None, after, limit)
-
-
-def _list_segments_by_epoch(asked: _Asked, args: Args) -> object:
-    partition, epoch, after, limit = args
-    chosen = uint31(epoch, "a leader epoch")
-    return _page(asked, values.read_partition(partition), chosen, after, limit)
-
-
-def _page(
-    asked: _Asked, partition: TopicIdPartition, epoch: int | None, after: object, limit: object
-) -> object:
+def _list_segments(request: _Request, args: Args) -> object:
+    *where, after, limit = args
+    epoch = uint31(where[1], "a leader epoch") if len(where) > 1 else None
+    partition = values.read_partition(where[0])
     key = questions.read_page_key(after)
     size = uint31(limit, "the limit of a page")
     if not size:
         raise InvalidArgument("the limit of a page must be above 0")
-    page = asked.known(partition).page(partition, epoch, after=key, limit=min(size, 1_000))
+    page = request.known(partition).page(partition, epoch, after=key, limit=min(size, 1_000))
     return questions.page_value(page)
 
 
-def _remote_log_size(asked: _Asked, args: Args) -> object:
+def _remote_log_size(request: _Request, args: Args) -> object:
     partition = values.read_partition(args[0])
     if args[1] is None:
-        return asked.known(partition).size(partition)
+        return request.known(partition).size(partition)
     epoch = uint31(args[1], "a leader epoch")
-    return asked.known(partition).size_of_epoch(partition, epoch)
+    return request.known(partition).size_of_epoch(partition, epoch)
 
 
-def _partition_delete(asked: _Asked, args: Args) -> object:
+def _partition_delete(request: _Request, args: Args) -> object:
     partition = values.read_partition(args[0])
-    shard = asked.shard(partition)
+    shard = request.shard(partition)
     if not shard.knows(partition):
         raise UnknownPartition(f"{partition}: no event of it was ever stored")
     found = shard.partition_delete(partition)
     return None if found is None else values.deletion_value(found)
 
 
-def _is_ready(asked: _Asked, args: Args) -> object:
+def _is_ready(request: _Request, args: Args) -> object:
     try:
-        asked.shard(values.read_partition(args[0]))
+        request.shard(values.read_partition(args[0]))
     except (NotAssigned, NotReady):
         return False
     return True
@@ -192,14 +181,14 @@ def _require_lookup(epoch: object, offset: object) -> None:
     uint63(offset, "an offset")
 
 
-_QUESTIONS: Final[Mapping[str, Callable[[_Asked, Args], object]]] = {
+_QUESTIONS: Final[Mapping[str, Callable[[_Request, Args], object]]] = {
     "segment": _segment,
     "segment_for": _look_up("segment_for"),
     "segments_for": _segments_for,
     "highest_offset": _highest_offset,
     "next_segment_with_txn_index": _look_up("next_segment_with_txn_index"),
     "list_segments": _list_segments,
-    "list_segments_by_epoch": _list_segments_by_epoch,
+    "list_segments_by_epoch": _list_segments,
     "remote_log_size": _remote_log_size,
     "partition_delete": _partition_delete,
     "is_ready": _is_ready,
@@ -213,7 +202,7 @@ def _answer_to(method: str) -> Callable[[StandInService, int | None, Args], obje
         known.require_count(args)
         count = len(known.args)
         options = read_read_options(args[count]) if len(args) > count else None
-        return ask(_Asked(service, broker_id, options), args[:count])
+        return ask(_Request(service, broker_id, options), args[:count])
 
     return answer
 
@@ -239,7 +228,7 @@ def _storing(method: str) -> Callable[[StandInService, int | None, Args], object
         partition = event.partition if isinstance(event, PartitionDelete) else event.id.partition
         place = service.place_of(partition)
         try:
-            shard = _Asked(service, broker_id).shard(partition)
+            shard = _Request(service, broker_id).shard(partition)
         except NotAssigned:
             if options.unassigned == "refuse":
                 raise
@@ -288,7 +277,7 @@ def _wait_ready(service: StandInService, broker_id: int | None, args: Args) -> o
     METHODS["wait_ready"].require_count(args)
     if len(args) > 1:
         read_wait_options(args[1])
-    _Asked(service, broker_id).shard(values.read_partition(args[0]))
+    _Request(service, broker_id).shard(values.read_partition(args[0]))
     return None
 
 
@@ -309,8 +298,7 @@ def _stop_partitions(service: StandInService, broker_id: int | None, args: Args)
     return 1
 
 
-def _read_token(service: StandInService, broker_id: int | None, args: Args) -> object:
-    del broker_id, args
+def _read_token(service: StandInService, _broker_id: int | None, _args: Args) -> object:
     return {shard.partition: shard.position - 1 for shard in service.shards}
 
 
@@ -318,11 +306,6 @@ def _status(service: StandInService, broker_id: int | None, args: Args) -> objec
     del args
     share = None if broker_id is None else service.shares.get(broker_id)
     return {"assigned": None if share is None else len(share)}
-
-
-def _ping(service: StandInService, broker_id: int | None, args: Args) -> object:
-    del service, broker_id, args
-    return None
 
 
 ANSWERS: Final[Mapping[str, Callable[[StandInService, int | None, Args], object]]] = {
@@ -333,5 +316,5 @@ ANSWERS: Final[Mapping[str, Callable[[StandInService, int | None, Args], object]
     "stop_partitions": _stop_partitions,
     "read_token": _read_token,
     "status": _status,
-    "ping": _ping,
+    "ping": lambda _service, _broker_id, _args: None,
 }

@@ -16,31 +16,23 @@ OK: Final = "ok"
 
 @dataclass(frozen=True, slots=True)
 class ClientStatistics:
-    """The counts of a client at one moment."""
-
     calls: Mapping[str, Mapping[str, int]]
     """By method and outcome: `ok`, the code of the error, or `cancelled`."""
     repeats: Mapping[str, int]
-    """Attempts that were made again, by policy."""
     connections: int
     """How often `hello` was answered; all but the first are reconnects."""
     failed_connections: int
-    """Attempts to connect that came to nothing."""
     waiting: int
-    """Calls that have not ended yet."""
     is_connected: bool
     is_assignment_told: bool
     """Whether the service has accepted all that was said of leaders and followers."""
     superseded: int
     """How often the service said that another start of this broker has taken over."""
     has_given_up: bool
-    """Whether this client is over because of that."""
 
 
 @dataclass
 class ClientCounters:
-    """The counts that a client keeps."""
-
     calls: dict[str, Counter[str]] = field(default_factory=dict)
     repeats: Counter[str] = field(default_factory=Counter)
     connections: int = 0

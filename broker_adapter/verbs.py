@@ -1,9 +1,4 @@
-"""
-The verbs of Kafka's RemoteLogMetadataManager, one to one, in Python's spelling.
-
-They are the same for a service behind a connection and for a stand-in in memory.
-`broker_adapter.call_execution` carries calls out, `broker_adapter.calls` makes the requests.
-"""
+"""The verbs of Kafka's RemoteLogMetadataManager, one to one, in Python's spelling."""
 
 from __future__ import annotations
 
@@ -19,7 +14,6 @@ from rlmm.wire.options import wait_options_value
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
-    from types import TracebackType
 
     from broker_adapter.calls import Event, Lookup, SegmentPage
     from broker_adapter.statistics import ClientStatistics
@@ -37,12 +31,13 @@ SIDE_BY_SIDE: Final = 16
 
 class Verbs(CallExecution):
     """
-    Questions and writes of a broker, on one event loop. Every call ends by its deadline:
-    *timeout_s*, or that of the settings. A question is repeated until then while the service cannot
-    be reached, is not ready or too busy; the last error is raised. *at_least* are offsets by
-    metadata partition, as writes and `read_token` return them, that the answer must include;
-    *linearizable* asks the log for its end first. An empty answer means that there is nothing.
-    Everything else is an error of `rlmm.errors`.
+    Questions and writes of a broker, on one event loop.
+
+    Every call ends by *timeout_s*, or the settings' deadline. A question is repeated until then
+    while the service cannot be reached, is not ready or too busy; the last error is raised.
+    *at_least* are offsets by metadata partition, from writes or `read_token`, that the answer must
+    include; *linearizable* asks the log for its end first. An empty answer means that there is
+    nothing. Everything else is an error of `rlmm.errors`.
     """
 
     # --------------------------------------------------------------------------------- writes
@@ -57,13 +52,12 @@ class Verbs(CallExecution):
         """
         Start a copy: store *segment* in state COPY_SEGMENT_STARTED.
 
-        The answer says where the event is stored, and its verdict. `EventRejected`: the state
-        machine refuses it. `AppendUncertain`: it may be stored, and reading the state did not help.
-        `OutcomeUnknown`: it is stored, and its verdict is not known. Any other error: it is surely
-        not stored. Where the client read the state in place of a lost answer, the verdict is
-        `duplicate` and the offset one at which the event is known to be applied.
-
-        With *unassigned* = "store" it is stored also where the partition is not this broker's.
+        Return where the event is stored, and its verdict. Raises `EventRejected` where the state
+        machine refuses it, `AppendUncertain` where it may be stored and the state did not tell,
+        `OutcomeUnknown` where it is stored with an unknown verdict; any other error: it is surely
+        not stored. Where the state was read in place of a lost answer, the verdict is `duplicate`
+        at an offset where the event is applied. *unassigned* = "store" permits partitions that are
+        not this broker's.
         """
         return await self._write(segment, unassigned, timeout_s)
 
@@ -93,10 +87,9 @@ class Verbs(CallExecution):
         """
         Store *events* of a job; return in their order the answer of each, or its error.
 
-        Events of one user partition are stored one after the other, whether those before succeed or
-        not, and events of at most `SIDE_BY_SIDE` partitions at once. Each has *timeout_s* from its
-        turn on, and as long again to look for its effect where its answer is lost; see
-        `broker_adapter.lost_answers.settled`.
+        Events of one user partition are stored one after the other, also after a failure, and those
+        of at most `SIDE_BY_SIDE` partitions at once. Each has *timeout_s* from its turn on, and as
+        long again where its answer is lost; see `broker_adapter.lost_answers.settled`.
         """
         turns: dict[TopicIdPartition, asyncio.Lock] = defaultdict(asyncio.Lock)
         room = asyncio.Semaphore(SIDE_BY_SIDE)
@@ -117,25 +110,15 @@ class Verbs(CallExecution):
     # ------------------------------------------------------------------------------ questions
 
     async def segment_for(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, offset: int, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
-        """Return the finished segment that holds *offset* of leader epoch *epoch*."""
         call = calls.segment_for(partition, epoch, offset)
         return await self._read(call, **options)
 
     async def segments_for(
-        self,
-        lookups: Iterable[Lookup],
-        **options: Unpack[ReadOptions],
+        self, lookups: Iterable[Lookup], **options: Unpack[ReadOptions]
     ) -> list[SegmentMetadata | RlmmError | None]:
-        """
-        Return an answer to each look-up, in their order; a refused one has its error there. Several
-        requests are sent where one, or its answer, would be too large.
-        """
+        """Return each look-up's answer or error in order; large ones take several requests."""
         asked = list(lookups)
         deadline_s = self._deadline_s(options.get("timeout_s"))
         answers: list[SegmentMetadata | RlmmError | None] = []
@@ -154,75 +137,51 @@ class Verbs(CallExecution):
         return answers
 
     async def segment(
-        self,
-        segment_id: SegmentId,
-        **options: Unpack[ReadOptions],
+        self, segment_id: SegmentId, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
         """Return the segment in any state, unless its deletion is finished."""
         call = calls.segment(segment_id)
         return await self._read(call, **options)
 
     async def highest_offset(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, **options: Unpack[ReadOptions]
     ) -> int | None:
-        """
-        Return the largest offset of *epoch* that any finished copy reached; it never goes down.
-        """
+        """Return the largest offset of *epoch* that a finished copy reached; it never falls."""
         call = calls.highest_offset(partition, epoch)
         return await self._read(call, **options)
 
     async def next_segment_with_txn_index(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, offset: int, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
-        """
-        Return the first finished segment of *epoch* from *offset* on with a transaction index.
-        """
+        """Return the first finished one of *epoch* with a transaction index from *offset* on."""
         call = calls.next_segment_with_txn_index(partition, epoch, offset)
         return await self._read(call, **options)
 
     async def remote_log_size(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None = None,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int | None = None, **options: Unpack[ReadOptions]
     ) -> int:
-        """Return the bytes of all segments, of one leader epoch or of all."""
         call = calls.remote_log_size(partition, epoch)
         return await self._read(call, **options)
 
     async def partition_delete(
-        self,
-        partition: TopicIdPartition,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, **options: Unpack[ReadOptions]
     ) -> PartitionDelete | None:
-        """Return how far the deletion of *partition* is."""
         call = calls.partition_delete(partition)
         return await self._read(call, **options)
 
     async def list_segments(
-        self,
-        partition: TopicIdPartition,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, **options: Unpack[ReadOptions]
     ) -> AsyncIterator[SegmentMetadata]:
         """
-        Yield every segment in whatever state, by rising start offset, page by page. A segment that
-        is there during the whole listing comes once. *timeout_s* holds for each page.
+        Yield every segment by rising start offset, each page within *timeout_s*.
+
+        A segment that is there during the whole listing comes once.
         """
         async for segment in self._listed(partition, None, **options):
             yield segment
 
     async def list_segments_by_epoch(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, **options: Unpack[ReadOptions]
     ) -> AsyncIterator[SegmentMetadata]:
         """Yield the segments that list *epoch*. As `list_segments`."""
         async for segment in self._listed(partition, epoch, **options):
@@ -245,10 +204,7 @@ class Verbs(CallExecution):
     # ------------------------------------------------------------------------------ readiness
 
     async def is_ready(self, partition: TopicIdPartition) -> bool:
-        """
-        Return whether questions about *partition* are answered now; it never waits for long. A
-        service that cannot be reached is not ready.
-        """
+        """Return whether *partition* can be queried now; an unreachable service is not ready."""
         call = calls.is_ready(partition)
         deadline_s = self._loop.time() + self._settings.ready_timeout_s
         try:
@@ -276,9 +232,9 @@ class Verbs(CallExecution):
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> None:
         """
-        Add partitions that this broker leads and follows. It returns at once, also without a
-        connection: changes are delivered in their order until the service accepts them, and before
-        later questions.
+        Add partitions that this broker leads and follows; returns at once.
+
+        Changes are delivered in order, before later questions, until the service accepts them.
         """
         self._exchange.change(leaders, followers)
 
@@ -293,37 +249,30 @@ class Verbs(CallExecution):
         return await self._read(calls.read_token(), timeout_s=timeout_s)
 
     async def status(self, *, timeout_s: float | None = None) -> Mapping[object, object]:
-        """Return the status of the service, for people."""
         return await self._read(calls.status(), timeout_s=timeout_s)
 
     async def ping(self, *, timeout_s: float | None = None) -> None:
-        """Return when the service has answered."""
         await self._read(calls.ping(), timeout_s=timeout_s)
 
     def statistics(self) -> ClientStatistics:
         return self._figures.shown(
-            is_connected=self._exchange.is_connected,
-            is_assignment_told=self._exchange.is_accepted,
+            is_connected=self._exchange.is_connected, is_assignment_told=self._exchange.is_accepted
         )
 
     # ------------------------------------------------------------------------------- the end
 
     async def close(self) -> None:
         """
-        Hang up. Calls that wait, and later ones, end with `Stopped`; an event that was sent and not
-        answered ends with `AppendUncertain`. It may be called again.
+        Hang up; it may be called again.
+
+        Calls end with `Stopped`, or `AppendUncertain` for an event that was sent.
         """
         await self._exchange.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 

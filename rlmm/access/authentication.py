@@ -1,9 +1,8 @@
 """
-Authentication of clients: the authenticator decides for every listener which client has connected
-and what it may do.
+Authentication of clients: which client has connected to a listener, and what it may do.
 
-Invariant: a token that a client shows must be known, on every listener. A client that shows no
-credentials gets only the rights of the transport, and a network transport gives none.
+Invariant: a shown token must be known, on every listener. A client without credentials has only the
+rights of the transport, and a network transport gives none.
 """
 
 from __future__ import annotations
@@ -35,9 +34,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.access.door")
 
 UNIX_CLIENT: Final = "unix-socket"
-"""Name of who comes by the Unix socket without a token."""
 OWN_CLIENT: Final = "own-token"
-"""Name of who shows the token that the service has made itself."""
 REFUSALS: Final = ("no-credentials", "plaintext-token", "unknown-certificate", "unknown-token")
 
 
@@ -46,27 +43,20 @@ class AccessStatistics:
     tokens: int
     tokens_reloads: int
     tokens_failures: int
-    """How often the file of tokens had changed and could not be used."""
     certificate_not_after_s: int | None
-    """End of the service's certificate, in seconds since 1970; `None`: there is none."""
     certificate_reloads: int
     certificate_failures: int
     files_unusable: int
     """Of tokens and of certificates: how many cannot be used as they are now."""
     identified: Mapping[str, int]
-    """How often somebody was let in, by role."""
     refused: Mapping[str, int]
-    """How often somebody was not, by reason."""
     clients: Mapping[str, ClientFigures]
-    """What each client has taken, by name: as many as were given rights."""
+    """By name, as many as have grants."""
     handshakes: Mapping[str, Mapping[str, int]]
-    """How TLS handshakes have ended, by listener."""
 
 
 class Authenticator:
-    """
-    Authenticates clients, limits what each may take, and holds the TLS context of TCP listeners.
-    """
+    """Authenticates clients, limits them, and holds the TLS context of TCP listeners."""
 
     def __init__(
         self,
@@ -77,10 +67,7 @@ class Authenticator:
         wall_s: Callable[[], float] = time.time,
         own_token: str | None = None,
     ) -> None:
-        """
-        Read the files that the settings name. Blocks; raises `ConfigError`. A client that shows
-        *own_token* may read.
-        """
+        """Read the settings' files; a client with *own_token* may read. Raises `ConfigError`."""
         self._settings = access
         self._grants = read_grants(access.client_names)
         self._said = {} if access.tokens is None else read_tokens(access.tokens.value, _VARIABLE)
@@ -98,7 +85,7 @@ class Authenticator:
             access.client_connections_max, access.client_requests_per_second_max, now_s
         )
         self.generation = 0
-        """Another one: what somebody was let in by may not be valid any more."""
+        """Rises when credentials change, so that admitted clients are checked again."""
 
     def take_own(self, token: str) -> None:
         """Accept *token*, which the service generated itself, for reading from now on."""
@@ -113,7 +100,6 @@ class Authenticator:
         return client
 
     def is_valid(self, client: Client) -> bool:
-        """Return whether the credentials of an admitted client would still be accepted."""
         if client.token_digest is None:
             return True
         digest = client.token_digest
@@ -159,7 +145,6 @@ class Authenticator:
 
     @property
     def knows_somebody(self) -> bool:
-        """Return whether any client could be admitted over a network."""
         return bool(len(self._tokens.value) or len(self._own) or self._grants)
 
     # ------------------------------------------------------------------------------- files
@@ -177,7 +162,6 @@ class Authenticator:
         return made
 
     async def run(self) -> None:
-        """Check the files periodically, and on request, until cancelled."""
         while True:
             try:
                 async with asyncio.timeout(self._settings.refresh_ms / 1_000):
@@ -191,7 +175,6 @@ class Authenticator:
         self._asked.set()
 
     def look(self) -> None:
-        """Load files that have changed. Blocks."""
         if self._tokens.look():
             self.generation += 1
         if self._tls is not None:

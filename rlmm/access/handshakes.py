@@ -1,9 +1,8 @@
 """
-TLS handshakes of one listener: limited in number and in time, and counted by result.
+Handshakes of TLS on one listener: limited in number and time, and counted by result.
 
-A client in a handshake does not count as a connection yet. The listener keeps a limited number of
-handshakes and ends the oldest first. Invariant: `connection_made` of a protocol runs before its
-first `data_received`, and no handshake is left after `close`.
+At the limit the oldest one ends. Invariant: `connection_made` of a protocol runs before its first
+`data_received`, and no handshake is left after `close`.
 """
 
 from __future__ import annotations
@@ -31,18 +30,14 @@ class Handshakes:
         self._timeout_s = timeout_s
         self._under_way_max = under_way_max
         self._under_way: dict[_Arriving, asyncio.Task[None]] = {}
-        """In the order in which they came."""
         self._counts = dict.fromkeys(OUTCOMES, 0)
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Return the number of finished handshakes by result."""
         return dict(self._counts)
 
     def factory(self, make: Callable[[], Made]) -> Callable[[], asyncio.Protocol]:
-        """
-        Wrap the protocol factory *make* of a plain listener so that its connections are encrypted.
-        """
+        """Wrap the protocol factory *make* of a plain listener to encrypt its connections."""
         return lambda: _Arriving(self, make)
 
     def begin(self, arriving: _Arriving, transport: asyncio.Transport) -> None:
@@ -58,7 +53,6 @@ class Handshakes:
         task.add_done_callback(end)
 
     async def close(self) -> None:
-        """Abort the handshakes in progress."""
         tasks = list(self._under_way.values())
         for arriving in list(self._under_way):
             self._displace(arriving)
@@ -100,9 +94,7 @@ class Handshakes:
 
 
 class _Arriving(asyncio.Protocol):
-    """
-    A connection during its handshake; keeps application data that arrives with the last flight.
-    """
+    """A connection in its handshake; keeps application data that arrives with the last flight."""
 
     def __init__(self, handshakes: Handshakes, make: Callable[[], Made]) -> None:
         self._handshakes = handshakes
@@ -111,7 +103,6 @@ class _Arriving(asyncio.Protocol):
         self._has_ended = False
         self._is_lost = False
         self.is_displaced = False
-        """Whether its place was needed."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -119,7 +110,6 @@ class _Arriving(asyncio.Protocol):
         self._handshakes.begin(self, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Keep data that arrived together with the end of the handshake."""
         self._early += data
 
     def eof_received(self) -> bool | None:
@@ -130,7 +120,6 @@ class _Arriving(asyncio.Protocol):
         self._is_lost = True
 
     def hand_over(self, encrypted: asyncio.Transport) -> None:
-        """Pass the connection and the data received so far to its protocol."""
         if self._is_lost:
             return
         protocol = self._make()

@@ -1,9 +1,7 @@
 """
-Limits of one client: concurrent connections, and requests per second. Pure, the caller passes the
-time in.
+Limits of one client, by name: concurrent connections and requests per second. Pure.
 
-Clients are counted by name, and the number of names is that of the grants. A limit of one client
-never delays another.
+The caller passes the time in. A limit of one client never delays another.
 """
 
 from __future__ import annotations
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class TokenBucket:
-    """Admits a number of requests per second, with a burst of one second."""
-
     __slots__ = ("_at_s", "_left", "_per_s")
 
     def __init__(self, per_s: int, now_s: float) -> None:
@@ -30,7 +26,6 @@ class TokenBucket:
         self._at_s = now_s
 
     def take(self, now_s: float) -> bool:
-        """Take one token; false if none is left."""
         passed_s = max(0.0, now_s - self._at_s)
         self._at_s = max(now_s, self._at_s)
         self._left = min(self._per_s, self._left + passed_s * self._per_s)
@@ -43,9 +38,7 @@ class TokenBucket:
 @dataclass(frozen=True, slots=True)
 class ClientFigures:
     connections: int
-    """Open now."""
     connections_refused: int
-    """Since the start, as everything below."""
     requests_refused: int
 
 
@@ -58,13 +51,8 @@ class _Taken:
 
 
 class ClientLimits:
-    """Counts connections and requests per client, and refuses those above the limits."""
-
     def __init__(
-        self,
-        connections_max: int,
-        requests_per_second_max: int | None,
-        now_s: Callable[[], float],
+        self, connections_max: int, requests_per_second_max: int | None, now_s: Callable[[], float]
     ) -> None:
         self._connections_max = connections_max
         self._per_s = requests_per_second_max
@@ -81,16 +69,10 @@ class ClientLimits:
         taken.connections += 1
 
     def leave(self, client: Client) -> None:
-        """Release a connection that `enter` has counted."""
         self._of(client).connections -= 1
 
     def meter(self, client: Client) -> Callable[[], None] | None:
-        """
-        Return the function to call for each request of *client*; it raises `TooBusy` above the
-        limit.
-
-        `None` means that the client has no request limit.
-        """
+        """Return the check for each request of *client*, which raises `TooBusy`; None: no limit."""
         if self._per_s is None or not client.is_limited:
             return None
         taken, per_s, now_s = self._of(client), self._per_s, self._now_s

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from rlmm.access.certificates import names_of
 from rlmm.access.roles import Peer
+from rlmm.access.tls import names_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,7 +26,6 @@ def tcp_peer(transport: asyncio.BaseTransport) -> Peer:
 
 
 def is_loopback(address: object) -> bool:
-    """Return whether *address* is a loopback address."""
     if not isinstance(address, tuple):
         return False
     try:

@@ -1,5 +1,5 @@
 """
-Roles and grants: which client may call what. Pure; authentication is elsewhere.
+Roles and grants: which client may call what. Pure.
 
 Invariant: rights are granted to names only. A client without a name here has no rights.
 """
@@ -14,7 +14,6 @@ from typing import Final, Literal
 from rlmm.errors import ConfigError, NotPermitted
 
 ANYBODY: Final = "any"
-"""What a method takes that everybody may call."""
 _NAME: Final = re.compile(r"[!-~]{1,256}", re.ASCII)
 _BROKER_ID_MAX: Final = 2**31 - 1
 
@@ -36,17 +35,13 @@ _RANKS: Final = {role: rank for rank, role in enumerate(Role)}
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The other end of a connection, as far as the transport identifies it."""
-
     transport: Literal["unix", "tcp"]
     uid: int | None = None
-    """The user of a process of this machine."""
     client_names: tuple[str, ...] = ()
     """Of a certificate that was verified, the most telling one first."""
     is_private: bool = True
-    """Whether nobody else hears what is said: encrypted, or within this machine."""
+    """Whether the transport is encrypted, or within this machine."""
     address: str = ""
-    """Where a TCP connection comes from, for people."""
 
     @property
     def where(self) -> str:
@@ -57,8 +52,6 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The rights of a name."""
-
     name: str
     role: Role
     broker_id: int | None = None
@@ -67,16 +60,12 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """An authenticated client."""
-
     name: str
     role: Role
     broker_id: int | None = None
     """The broker that it speaks for, and for no other; `None`: for any."""
     is_limited: bool = True
-    """Whether what it takes is counted against the limits of its name."""
     token_digest: bytes | None = field(default=None, repr=False)
-    """Of the token that it has shown."""
 
     def require_role(self, least: str, what: str) -> None:
         """Raises `NotPermitted` if *what* requires a higher role."""
@@ -104,8 +93,7 @@ def read_grant(name: str, text: str, where: str) -> Grant:
     """
     Parse `ROLE` or `broker:BROKER_ID` as the grant of *name*.
 
-    Raises `ConfigError`. The message begins with *where* and never contains the text, which may be
-    a token.
+    Raises `ConfigError`, which begins with *where* and hides the text: it may be a token.
     """
     if not _NAME.fullmatch(name):
         msg = f"{where} must have a name of at most 256 visible ASCII characters"
@@ -126,11 +114,7 @@ def read_grant(name: str, text: str, where: str) -> Grant:
 
 
 def read_grants(texts: tuple[str, ...]) -> dict[str, Grant]:
-    """
-    Parse grants of certificate names, `NAME=ROLE` or `NAME=broker:BROKER_ID`, into a map by name.
-
-    Raises `ConfigError`.
-    """
+    """Parse `NAME=ROLE` or `NAME=broker:BROKER_ID` into a map by name; raises `ConfigError`."""
     found: dict[str, Grant] = {}
     for text in texts:
         name, _, granted = text.rpartition("=")

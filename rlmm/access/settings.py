@@ -7,14 +7,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rlmm.access.roles import read_grants
+from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.kafka_client.settings import Secret
-
-_INT32_MAX = 2**31 - 1
 
 
 class UnixRole(StrEnum):
@@ -76,18 +75,13 @@ class AccessSettings:
     file."""
 
     def __post_init__(self) -> None:
-        _require_whole("client_connections_max", self.client_connections_max, 1)
-        _require_whole("refresh_ms", self.refresh_ms, 100)
-        if self.client_requests_per_second_max is not None:
-            _require_whole("client_requests_per_second_max", self.client_requests_per_second_max, 1)
+        require_whole_numbers("access.", self, refresh_ms=(100, 2**31 - 1))
         read_grants(self.client_names)
 
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """
-    TLS of TCP listeners. The files are PEM, and the service reads them again when they change.
-    """
+    """TLS of TCP listeners, in PEM files that the service reads again when they change."""
 
     certificate_file: Path | None = None
     """The service's certificate, with those of who signed it behind it. Not set: connections are
@@ -129,9 +123,3 @@ class TlsSettings:
                 f"{ClientCertificates.NONE}"
             )
             raise ConfigError(msg)
-
-
-def _require_whole(name: str, value: object, low: int) -> None:
-    if type(value) is not int or not low <= value <= _INT32_MAX:
-        msg = f"access.{name} must be a whole number from {low} to {_INT32_MAX}, got {value!r}"
-        raise ConfigError(msg)

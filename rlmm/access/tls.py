@@ -1,37 +1,36 @@
 """
 TLS of TCP listeners: contexts made from PEM files, and replaced when the files change.
 
-A listener keeps one context for good, so it gets one that hands each new connection to the newest
-context. The newest context shares no sessions with earlier ones: a client whose certificate is not
-trusted any more cannot resume an old session. Open connections stay as they are.
+A listener's context hands each new connection to the newest context, which shares no sessions with
+earlier ones: a client whose certificate lost its trust cannot resume. Open connections stay.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 import stat
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from rlmm.access.certificates import Validity, validity_of
 from rlmm.access.settings import ClientCertificates, TlsVersion
 from rlmm.access.tokens import require_private
 from rlmm.access.watched_files import FromFiles, text_of
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from rlmm.access.settings import TlsSettings
 
+
 _log = logging.getLogger(__name__)
 
 WARNING_S: Final = 30 * 86_400
-"""How long before a certificate ends that is told."""
 _AGAIN_S: Final = 86_400
-"""And how often."""
 _VERSIONS: Final = {
     TlsVersion.TLS_1_2: ssl.TLSVersion.TLSv1_2,
     TlsVersion.TLS_1_3: ssl.TLSVersion.TLSv1_3,
@@ -45,8 +44,6 @@ _VERIFY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TlsContext:
-    """A context, and the validity of its certificate."""
-
     context: ssl.SSLContext
     validity: Validity
 
@@ -64,8 +61,6 @@ class NewestContext(ssl.SSLContext):
 
 
 class ServerTls:
-    """The TLS context of the service, as its files are now."""
-
     def __init__(self, settings: TlsSettings, wall_s: Callable[[], float]) -> None:
         """Read the files; raises `ConfigError`. *wall_s* returns the seconds since 1970."""
         self._settings = settings
@@ -84,22 +79,18 @@ class ServerTls:
 
     @property
     def validity(self) -> Validity:
-        """Return the validity of the certificate in use."""
         return self._files.value.validity
 
     @property
     def reloads(self) -> int:
-        """Return the number of successful reloads."""
         return self._files.reloads
 
     @property
     def failures(self) -> int:
-        """Return the number of failed reloads."""
         return self._files.failures
 
     @property
     def is_unusable(self) -> bool:
-        """Return whether the files, as they are now, cannot be loaded."""
         return self._files.is_unusable
 
     def look(self) -> None:
@@ -109,7 +100,6 @@ class ServerTls:
         self._tell_end()
 
     def _tell_end(self) -> None:
-        """Warn, once a day, that the certificate expires soon or has expired."""
         now_s = self._wall_s()
         if self._told_s is not None and now_s - self._told_s < _AGAIN_S:
             return
@@ -195,3 +185,83 @@ def _reason(error: OSError | ValueError) -> str:
         return (error.reason or "it is no PEM file, or the password is wrong").lower()
     said = error.strerror if isinstance(error, OSError) else str(error)
     return said or type(error).__name__
+
+
+_PEM: Final = re.compile(
+    r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----", re.ASCII
+)
+_SEQUENCE: Final = 0x30
+_VERSION: Final = 0xA0
+_UTC_TIME: Final = 0x17
+_GENERALIZED_TIME: Final = 0x18
+_FORMS: Final = {_UTC_TIME: "%y%m%d%H%M%SZ", _GENERALIZED_TIME: "%Y%m%d%H%M%SZ"}
+_NAME_CHARS_MAX: Final = 256
+_KINDS: Final = ("URI", "DNS")
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    not_before_s: int
+    not_after_s: int
+
+
+def validity_of(pem: str) -> Validity:
+    """Return the validity of a PEM file's first certificate; `ConfigError` without one."""
+    found = _PEM.search(pem)
+    if found is None:
+        raise ConfigError("there is no certificate in it")
+    try:
+        return _validity(ssl.PEM_cert_to_DER_cert(found.group()))
+    except (ValueError, IndexError, UnicodeDecodeError) as error:
+        raise ConfigError("its first certificate cannot be read") from error
+
+
+def names_of(certificate: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the names in a result of `getpeercert`: URIs, DNS names, then common names."""
+    alternatives = certificate.get("subjectAltName", ())
+    subject = certificate.get("subject", ())
+    assert isinstance(alternatives, tuple), alternatives
+    assert isinstance(subject, tuple), subject
+    found = [str(value) for wanted in _KINDS for kind, value in alternatives if kind == wanted] + [
+        str(value) for part in subject for kind, value in part if kind == "commonName"
+    ]
+    return tuple(dict.fromkeys(name for name in found if 0 < len(name) <= _NAME_CHARS_MAX))
+
+
+def _validity(der: bytes) -> Validity:
+    _, certificate, _ = _element(der)
+    tag, rest, _ = _element(certificate)
+    _require(tag == _SEQUENCE)
+    if rest[0] == _VERSION:
+        rest = _element(rest)[2]
+    for _ in ("serial number", "algorithm", "issuer"):
+        rest = _element(rest)[2]
+    tag, validity, _ = _element(rest)
+    _require(tag == _SEQUENCE)
+    before, not_before, after = _element(validity)
+    kind, not_after, _ = _element(after)
+    return Validity(_seconds(before, not_before), _seconds(kind, not_after))
+
+
+def _element(der: bytes) -> tuple[int, bytes, bytes]:
+    tag, length, start = der[0], der[1], 2
+    if length & 0x80:
+        count = length & 0x7F
+        _require(0 < count <= 4)
+        length = int.from_bytes(der[2 : 2 + count])
+        start += count
+    _require(len(der) >= start + length)
+    return tag, der[start : start + length], der[start + length :]
+
+
+def _seconds(kind: int, text: bytes) -> int:
+    _require(kind in _FORMS)
+    moment = datetime.strptime(text.decode("ascii"), _FORMS[kind]).replace(tzinfo=UTC)
+    if kind == _UTC_TIME and moment.year >= 2050:
+        moment = moment.replace(year=moment.year - 100)
+    return int(moment.timestamp())
+
+
+def _require(is_right: bool) -> None:
+    if not is_right:
+        raise ValueError

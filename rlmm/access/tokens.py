@@ -1,16 +1,19 @@
 """
 Tokens of clients. Only digests are kept.
 
-Invariant: this module never reveals a token: not in an error, a log line or the values of a
-traceback. A look-up takes the same time for every digest.
+Invariant: no error, log line or traceback reveals a token. A look-up takes the same time for every
+digest.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import re
+import secrets
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from rlmm.access.roles import read_grant
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from rlmm.access.roles import Grant
 
+
 TOKENS_MAX: Final = 1_000
 """Each token that is shown is compared with all of them."""
 _TOKEN: Final = re.compile(r"[!-~]{16,4096}", re.ASCII)
@@ -34,7 +38,6 @@ class Tokens:
     __slots__ = ("_grants",)
 
     def __init__(self, grants: Mapping[bytes, Grant]) -> None:
-        """*grants* are keyed by the digest of the token."""
         self._grants = dict(grants)
 
     def __len__(self) -> int:
@@ -71,8 +74,7 @@ def is_token(text: str) -> bool:
 
 def read_tokens(text: str, where: str, breaks: re.Pattern[str] = _BREAKS) -> dict[bytes, Grant]:
     """
-    Parse lines `NAME ROLE TOKEN` into grants by the digest of the token. A name may have several
-    tokens, so that an operator can rotate them.
+    Parse lines `NAME ROLE TOKEN` into grants by digest; a name may have several tokens.
 
     Raises `ConfigError`, which names a line by its number and shows nothing of it.
     """
@@ -136,3 +138,42 @@ def _digest_in(text: str, at: str) -> bytes:
         )
         raise ConfigError(msg)
     return digest_of(text)
+
+
+_RANDOM_BYTES: Final = 32
+
+
+def own_token(path: Path, key: str) -> str:
+    """
+    Return the token in the file that *key* names, creating the file if absent. Blocks.
+
+    Raises `ConfigError` if the file cannot be created, or other users may read it.
+    """
+    try:
+        if not path.exists():
+            _make(path)
+    except OSError as error:
+        msg = f"{key} {path} cannot be written: {error.strerror or error}"
+        raise ConfigError(msg) from error
+    require_private(path, key)
+    token = text_of(path, key).strip()
+    if not is_token(token):
+        msg = f"{key} {path} must hold one token and nothing else: remove it, and one is made"
+        raise ConfigError(msg)
+    return token
+
+
+def _make(path: Path) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        beside.unlink()
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(f"{secrets.token_hex(_RANDOM_BYTES)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            beside.unlink()

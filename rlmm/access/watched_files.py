@@ -1,8 +1,7 @@
 """
 Watched files: secrets and certificates are loaded again when an operator replaces them.
 
-Invariant: the value in use is complete. If new files cannot be loaded, the service reports it once
-and keeps the old value.
+Invariant: the value in use is complete. A failed load is reported once, and the old value stays.
 """
 
 from __future__ import annotations
@@ -25,29 +24,18 @@ FILE_BYTES_MAX: Final = 1024 * 1024
 
 
 class FromFiles(Generic[_Read]):
-    """A value made from files, and made again when they have changed."""
-
     def __init__(
         self, what: str, paths: Collection[Path], read: Callable[[_Read | None], _Read]
     ) -> None:
-        """
-        Read the files; raises `ConfigError`. *read* receives the value in use and raises
-        `ConfigError`, too.
-
-        The message must not contain secrets.
-        """
+        """Read the files; *read* gets the value in use. Both raise a secretless `ConfigError`."""
         self._what = what
         self._paths = tuple(paths)
         self._read = read
         self.reloads = 0
-        """How often what had changed was taken over."""
         self.failures = 0
-        """How often it could not be."""
         self.is_unusable = False
-        """Whether it cannot be, as it is now: a start would be refused."""
         self._seen = self._signature()
         self.value = read(None)
-        """What is in use."""
 
     def look(self) -> bool:
         """Load the files if they have changed; true if the value was replaced."""
@@ -81,7 +69,6 @@ def _seen_of(path: Path) -> tuple[int, ...] | None:
 
 
 def text_of(path: Path, key: str) -> str:
-    """Return the text of the file that *key* names; raises `ConfigError`."""
     try:
         with path.open("rb") as file:
             data = file.read(FILE_BYTES_MAX + 1)

@@ -1,6 +1,4 @@
-"""
-The pauses between attempts, in one place: how long the first is, how they grow, where they end.
-"""
+"""Backoff: the pauses between attempts, how long the first is, how they grow, where they end."""
 
 from __future__ import annotations
 
@@ -45,10 +43,7 @@ class Backoff:
         return self._pause_s
 
     def begin_anew(self) -> None:
-        """
-        Cut the running pause down to the first one, and begin the next failure with the first one
-        again.
-        """
+        """Cut the running pause to the first one; the next failure begins with it again."""
         began = self._not_before - self._pause_s
         self._not_before = min(self._not_before, began + self._pauses.first_s)
         self._pause_s = 0.0

@@ -1,8 +1,4 @@
-"""
-Time as everything here sees it: the wall clock that records are stamped with, and deadlines.
-
-Passed in, so that a test decides when time passes and nothing ever really waits.
-"""
+"""The clock: wall time of records, and deadlines; passed in, so that tests decide the time."""
 
 from __future__ import annotations
 
@@ -15,8 +11,6 @@ if TYPE_CHECKING:
 
 
 class Clock(Protocol):
-    """The clock of a log."""
-
     def now_ms(self) -> int: ...
 
     def timeout(self, timeout_s: float) -> AbstractAsyncContextManager[object]:
@@ -24,8 +18,6 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock and the event loop's timers."""
-
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 

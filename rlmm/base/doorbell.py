@@ -9,7 +9,7 @@ class Doorbell:
     """
     Wakes the tasks of one event loop that wait for it at that moment, and remembers nothing.
 
-    A waiter checks the state and then waits without an `await` in between, so it misses no ring.
+    A waiter checks the state and waits without an `await` in between, so it misses no ring.
     """
 
     def __init__(self) -> None:

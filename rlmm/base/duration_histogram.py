@@ -18,8 +18,6 @@ BOUNDS_S: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DurationStatistics:
-    """Counts durations."""
-
     counts: tuple[int, ...]
     """By the least bound that it did not exceed; the last is beyond all of them."""
     sum_s: float
@@ -34,8 +32,6 @@ class DurationStatistics:
 
 
 class Durations:
-    """Counts durations by bucket."""
-
     __slots__ = ("_counts", "_sum_s")
 
     def __init__(self) -> None:

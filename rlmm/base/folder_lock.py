@@ -1,8 +1,7 @@
 """
-A lock for one folder: the kernel locks a file that names the lock's owner.
+A lock for one folder: the kernel locks a file that names the lock's owner. Every call blocks.
 
-Two parts of one process are two owners. A folder of snapshots has a lock of its own, held by the
-service, program or command that writes it. Every call blocks.
+Two parts of one process are two owners. A folder of snapshots has a lock of its own.
 """
 
 from __future__ import annotations
@@ -24,10 +23,7 @@ if TYPE_CHECKING:
 
 LOCK = "rlmm.lock"
 _MODE = 0o750
-"""
-Mode of a folder that is made: other users of the machine may not read it; the group may reach a
-Unix socket in it that it may open.
-"""
+"""Other users may not read the folder; the group may reach a Unix socket in it."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors of a full disk, which passes without a change of the configuration."""
@@ -43,8 +39,7 @@ def folder_lock(
 
     Raises `FolderInUse` if another user holds it, `ConfigError` if it cannot be written, and
     `LogUnavailable` if its disk is full. The lock of a dead process does not count. An observer
-    needs no right to write: in a folder that it cannot write, it only makes sure that no writer
-    holds the folder.
+    that cannot write the folder only makes sure that no writer holds it.
     """
     lock, is_written = _opened(folder, name, is_observer=is_observer)
     if lock is None:
@@ -99,18 +94,12 @@ def _opened(folder: Path, name: str, *, is_observer: bool) -> tuple[int | None, 
 
 
 def snapshots_lock(folder: Path) -> AbstractContextManager[None]:
-    """
-    Hold a folder of snapshots. A folder that cannot be written is not locked: no snapshot is
-    written to it, and its service runs without.
-    """
+    """Hold a folder of snapshots; one that cannot be written gets none, and is not locked."""
     return folder_lock(folder, is_observer=True, name="the folder of snapshots")
 
 
 def require_apart(log: Path, snapshots: Path) -> None:
-    """
-    Refuse folders of which one is, or contains, the other: the log would refuse the other content
-    at its next start, and the snapshot store would take it for snapshots.
-    """
+    """Refuse folders of which one contains the other: each would misread the other's files."""
     ours, theirs = log.resolve(), snapshots.resolve()
     if ours.is_relative_to(theirs) or theirs.is_relative_to(ours):
         msg = (

@@ -1,10 +1,8 @@
-"""
+r"""
 Java's properties files, read as `java.util.Properties` reads them. Pure.
 
-Natural lines end with a line feed, a carriage return, or both; a logical line goes on where an odd
-number of backslashes ends one. Kafka reads such files as ISO-8859-1, so a foreign letter stands in
-them as `\\uXXXX`. The later of two equal keys counts. One thing differs: of a lone backslash at the
-very end Java makes a property without a name, and here it is nothing.
+An odd number of backslashes at a line's end continues it. Files are ISO-8859-1, other letters are
+`\uXXXX`, and the later of equal keys counts. Unlike Java, a lone backslash at the end is nothing.
 """
 
 from __future__ import annotations
@@ -38,11 +36,10 @@ class Property:
 
 
 def parse_properties(text: str) -> list[Property]:
-    """
-    Every property in the order in which it stands, repeated keys among them.
+    r"""
+    Return every property in the file's order, repeated keys among them.
 
-    Raises `ConfigError` with the line for the only thing that Java refuses: a `\\u` that four
-    hexadecimal digits do not follow.
+    Raises `ConfigError` with the line for a `\u` without four hexadecimal digits.
     """
     found = []
     for number, line in _logical_lines(text):
@@ -73,9 +70,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unescaped(text: str, line: int) -> str:
-    """
-    Return the characters that *text* stands for; a backslash before any other letter is dropped.
-    """
+    """Return *text* with escapes resolved; a backslash before any other letter is dropped."""
     if "\\" not in text:
         return text
 

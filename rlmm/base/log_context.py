@@ -1,8 +1,7 @@
 """
 The context of log lines: the fields, such as cluster and partition, that a task or block binds.
 
-Tasks inherit the fields that were bound where they were created; threads inherit those of their
-caller. A field that varies from line to line is given with the line itself, by `extra`.
+Tasks inherit it from where they are created, threads from their caller.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
 
 IS_ANSWER = "is_answer"
 ANSWER: Mapping[str, object] = {IS_ANSWER: True}
-"""
-Marks, by `extra`, a line that answers an operator's request: it is never held back as a repeat.
-"""
+"""Marks, by `extra`, an answer to an operator, which is never held back as a repeat."""
 
 _NONE: Mapping[str, object] = {}
 _BOUND: ContextVar[Mapping[str, object]] = ContextVar("rlmm line fields", default=_NONE)

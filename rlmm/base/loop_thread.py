@@ -1,9 +1,8 @@
 """
 An event loop in a thread of its own, and blocking calls derived from asynchronous ones.
 
-Invariants: when `close` has returned the thread is over, and every call that was made has ended,
-with `Stopped` where it had no outcome by then. A forked process has no such thread: its calls are
-refused.
+Invariants: after `close` the thread is over, and every call has ended, with `Stopped` where it had
+no outcome by then. Calls of a forked process, which has no such thread, are refused.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Awaits coroutines that other threads pass to it."""
-
     def __init__(self, name: str) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
@@ -62,7 +59,6 @@ class LoopThread:
             future.cancel()
 
     def call(self, function: Callable[[], T]) -> T:
-        """Call *function* on the loop and return its result."""
         return self.wait(_called(function))
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -83,8 +79,7 @@ class LoopThread:
         """
         End the loop and return when the thread is over. Several threads may call it.
 
-        *ending* is awaited first, and then every call that is under way, which ends with its own
-        outcome. Without it they are cancelled.
+        *ending* is awaited first, then every call under way; without it they are cancelled.
         """
         if os.getpid() != self._pid:
             return
@@ -116,8 +111,6 @@ class WaitForAnswer(Protocol):
 
 
 class BlockingCalls(Generic[S]):
-    """Calls of an object that lives on an event loop, made from other threads."""
-
     def __init__(self, subject: S, wait: WaitForAnswer, instead: str) -> None:
         """*instead* names what a caller on an event loop has to use."""
         self._subject = subject
@@ -147,9 +140,7 @@ def blocking(
     return wait
 
 
-def called(
-    verb: Callable[Concatenate[S, P], T],
-) -> Callable[Concatenate[BlockingCalls[S], P], T]:
+def called(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[BlockingCalls[S], P], T]:
     """Wrap a *verb* that is not asynchronous: it is called on the loop."""
 
     @wraps(verb)

@@ -1,9 +1,8 @@
 """
 Old names: each name of README, docs and examples that moved, under its old name for one version.
 
-An old module is made when a program imports it. It gives the attributes of its successor and raises
-a `DeprecationWarning` that names the new place. Python asks the finder here last, so it costs other
-imports nothing.
+An imported old module gives its successor's attributes and a `DeprecationWarning` that names the
+new place. Python asks this finder last, so other imports cost nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +52,6 @@ MODULES: Final = {
     "spark_tiering.sources.settings": "spark_tiering.segment_sources.settings",
     "spark_tiering.work": "spark_tiering.executor",
 }
-"""Old module -> its successor."""
 NAMES: Final = {
     "rlmm.log.files": {"FilesLog": "rlmm.log.files.files_log.FilesLog"},
     "rlmm.log.memory": {"MemoryLog": "rlmm.log.memory.memory_log.MemoryLog"},
@@ -95,8 +93,6 @@ def _warn(old: str, new: str) -> None:
 
 
 class _OldModules:
-    """The finder and loader of old modules."""
-
     @staticmethod
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

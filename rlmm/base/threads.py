@@ -1,12 +1,9 @@
 """
 Threads for work that would block the event loop, and how a task waits for them.
 
-`in_own_thread` and `in_background` start a thread for one piece of work; when they return or raise,
-the thread is over. `finished` uses a pool. The three differ in what a cancelled caller does: it
-waits a moment; it asks the work to end early and waits; it waits however long the work takes.
-
-Invariant: a thread of this module never holds up the end of the interpreter, and `left_behind`
-names the threads that still work although their callers have gone.
+A cancelled caller of `in_own_thread` waits a moment, of `in_background` asks the work to end early
+and waits, of `finished`, which uses a pool, waits for the end. Invariant: no thread here holds up
+the interpreter's end, and `left_behind` names those whose callers have gone.
 """
 
 from __future__ import annotations
@@ -35,7 +32,6 @@ class OwnedThread(threading.Thread):
     def __init__(self, name: str, work: Callable[[], object]) -> None:
         super().__init__(target=work, name=name, daemon=True)
         self.is_left = False
-        """Whether its caller has stopped waiting for it."""
 
 
 def left_behind() -> list[str]:
@@ -48,8 +44,6 @@ def left_behind() -> list[str]:
 
 
 class OwnThread(Executor):
-    """An executor whose thread starts with its work and ends with it."""
-
     def __init__(self, name: str) -> None:
         self._name = name
         self._threads: list[OwnedThread] = []
@@ -78,7 +72,6 @@ class OwnThread(Executor):
             thread.is_left = True
 
     async def over(self) -> None:
-        """Return when the thread has ended; its work is done, so that is a few instructions."""
         cancelled: asyncio.CancelledError | None = None
         while any(thread.is_alive() for thread in self._threads):  # a join would block
             try:
@@ -107,17 +100,13 @@ class WorkAbandoned(BaseException):  # code that handles errors must not handle 
 
 
 class BackgroundWork:
-    """Tells a piece of work whether its caller still waits for the result."""
-
     def __init__(self) -> None:
         self._is_abandoned = threading.Event()
 
     def abandon(self) -> None:
-        """Have the next `go_on` end the work."""
         self._is_abandoned.set()
 
     def go_on(self) -> None:
-        """Raise `WorkAbandoned` if the caller was cancelled."""
         if self._is_abandoned.is_set():
             raise WorkAbandoned
 
@@ -128,8 +117,8 @@ async def in_background(
     """
     Do *work* in a thread called *name*; log lines of the work carry the caller's fields.
 
-    A cancelled caller asks the work to end early, and waits until it has: a thread that went on
-    would write into a state that has changed. A caller that is cancelled twice does not wait.
+    A cancelled caller asks the work to end early and waits, as it would write into a changed state.
+    A caller that is cancelled twice does not wait.
     """
     given = BackgroundWork()
 
@@ -165,11 +154,7 @@ async def _in_thread(
 
 
 async def finished(pool: Executor | None, work: Callable[[], Result]) -> Result:
-    """
-    Do *work* in a thread of *pool*; log lines of the work carry the caller's fields.
-
-    A cancellation takes effect when the work is done, not before.
-    """
+    """Do *work* in a thread of *pool*, with the caller's log fields; cancelled only at its end."""
     done = _begin(pool, work)
     cancelled: asyncio.CancelledError | None = None
     while not done.done():

@@ -17,8 +17,9 @@ def require_whole_numbers(
     prefix: str, settings: DataclassInstance, **bounds: tuple[int, int]
 ) -> None:
     """
-    Raise `ConfigError` for a field of type `int` or `int | None` that is out of *bounds*, by
-    default 1 to the largest of 32 bits; it names the field behind *prefix*.
+    Raise `ConfigError` for an `int` or `int | None` field out of *bounds*, named behind *prefix*.
+
+    Bounds are 1 to the largest of 32 bits by default.
     """
     for field in fields(settings):
         if field.type not in {"int", "int | None"}:

@@ -1,13 +1,11 @@
 """
-A broker's log folders, served by HTTP to be read only: for copy jobs that do not see the broker's
-disks.
+Sealed files of a broker's log folders, read only, for copy jobs that do not see its disks.
 
 By module, bottom up:
 
     sealed_files         the files of a partition that may be read, by their names
     byte_ranges          the bytes of a file that a request asks for
     disk                 folders and files, opened name by name below a configured folder: blocks
-    disk_threads         such work in threads, so much at a time, given up in time
     folder_listing       the partitions in the configured folders, and the brokers of these
     last_stable_offsets  last stable offsets, kept for a moment
     statistics           counts of served and refused requests

@@ -1,6 +1,4 @@
-"""
-Byte ranges: the bytes of a file that the `Range` header of a request selects (RFC 9110, 14). Pure.
-"""
+"""Byte ranges: the bytes of a file that the `Range` header selects (RFC 9110, 14). Pure."""
 
 from __future__ import annotations
 
@@ -22,15 +20,11 @@ class ByteRange(NamedTuple):
         return self.end - self.start
 
     def content_range(self, size: int) -> str:
-        """Return the `Content-Range` header of these bytes of a file of *size*."""
         return f"bytes {self.start}-{self.end - 1}/{size}"
 
 
-def bytes_asked(header: str | None, size: int) -> ByteRange | None:
-    """
-    Return the range that *header* selects in a file of *size* bytes: the whole file without a valid
-    range, None if the range is beyond the end.
-    """
+def requested_range(header: str | None, size: int) -> ByteRange | None:
+    """Return the range in a file of *size* bytes: all without a valid one, None beyond the end."""
     whole = ByteRange(0, size, False)
     found = None if header is None else _ONE.fullmatch(header.strip().replace(" ", ""))
     if found is None:

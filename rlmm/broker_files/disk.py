@@ -1,9 +1,8 @@
 """
-Files of a broker's log folders; only this module reads them. Every function blocks.
+Disk access to a broker's log folders; every function blocks.
 
-A file is reached by three names, each opened below the one before: a configured folder, a
-partition's folder in it, a file in that. The last two are never opened through a symbolic link.
-Invariant: no file is open after a call has returned.
+A configured folder, a partition's folder and a file are opened one below the other, the last two
+never through a symbolic link. Invariant: no file is open after a call.
 """
 
 from __future__ import annotations
@@ -34,17 +33,12 @@ _ABSENT: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXI
 
 
 class FolderPlace(NamedTuple):
-    """A partition in one of the folders."""
-
     folder: str
     partition: TopicIdPartition
 
     @property
     def name(self) -> str:
-        """
-        Return the name of the partition's folder; raises `InvalidArgument` for a topic that no
-        folder can have.
-        """
+        """Return the partition's folder name; raises `InvalidArgument` for an odd topic."""
         return str(topic_partition(self.partition.topic, self.partition.partition))
 
     def __str__(self) -> str:
@@ -60,23 +54,17 @@ class FileIdentity(NamedTuple):
 
 
 class SealedFileFacts(NamedTuple):
-    """A regular file as its folder lists it."""
-
     size_bytes: int
     modified_ms: int
 
 
 class ListedFile(NamedTuple):
-    """A file, and the names of all regular files in its folder."""
-
     names: list[str]
     identity: FileIdentity
 
 
 def facts_of(place: FolderPlace) -> dict[str, SealedFileFacts]:
-    """
-    Return every regular file of a partition by name; files that vanish meanwhile are left out.
-    """
+    """Return a partition's regular files by name; files that vanish meanwhile are left out."""
     found: dict[str, SealedFileFacts] = {}
     with _partition_folder(place) as folder, os.scandir(folder) as entries:
         for entry in entries:
@@ -90,7 +78,6 @@ def facts_of(place: FolderPlace) -> dict[str, SealedFileFacts]:
 
 
 def look_at(place: FolderPlace, name: str) -> ListedFile:
-    """Return the file *name*, and the listing of its folder at that moment."""
     with _partition_folder(place) as folder:
         with os.scandir(folder) as entries:
             names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
@@ -116,7 +103,7 @@ def read_piece(
 
 @contextmanager
 def opened_folder(path: str) -> Iterator[int]:
-    with _told(path):
+    with _translated(path):
         descriptor = os.open(path, _FOLDER_FLAGS)
     try:
         yield descriptor
@@ -125,7 +112,7 @@ def opened_folder(path: str) -> Iterator[int]:
 
 
 def names_in(folder: int, where: str) -> list[str]:
-    with _told(where):
+    with _translated(where):
         return os.listdir(folder)
 
 
@@ -153,7 +140,7 @@ def small_file(folder: int, name: str, where: str, bytes_max: int = SMALL_BYTES_
 
 @contextmanager
 def inner_folder(folder: int, name: str, where: str) -> Iterator[int]:
-    with _told(where):
+    with _translated(where):
         descriptor = os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
     try:
         yield descriptor
@@ -163,7 +150,6 @@ def inner_folder(folder: int, name: str, where: str) -> Iterator[int]:
 
 @contextmanager
 def _partition_folder(place: FolderPlace) -> Iterator[int]:
-    """Open the folder of a partition and check its topic id."""
     name, where = place.name, str(place)
     with opened_folder(place.folder) as outer, inner_folder(outer, name, where) as folder:
         found = topic_id_of(folder, where)
@@ -172,14 +158,13 @@ def _partition_folder(place: FolderPlace) -> Iterator[int]:
         if found != place.partition.topic_id:
             msg = f"{where} is of the topic {found}, asked was {place.partition.topic_id}"
             raise FileAbsent(msg)
-        with _told(where):
+        with _translated(where):
             yield folder
 
 
 @contextmanager
 def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, FileIdentity]]:
-    """Open a regular file in an open folder, and return its identity."""
-    with _told(where):
+    with _translated(where):
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
         try:
             status = os.fstat(descriptor)
@@ -191,8 +176,7 @@ def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, FileIdentit
 
 
 @contextmanager
-def _told(where: str) -> Iterator[None]:
-    """Translate errors of the operating system."""
+def _translated(where: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

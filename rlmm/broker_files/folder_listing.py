@@ -1,9 +1,8 @@
 """
-Listing of the configured log folders: their partitions, and the broker that owns each folder.
-Blocks.
+Folder listing: the configured log folders' partitions, and the broker of each folder. Blocks.
 
-A broker works in these folders. The listing leaves out partitions that vanish, and folders that are
-being deleted or moved, which have other names. It reports partition folders that cannot be used.
+It leaves out partitions that vanish and folders being deleted or moved, which have other names, and
+reports partition folders that cannot be used.
 """
 
 from __future__ import annotations
@@ -39,17 +38,13 @@ _NODE_ID: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 
 
 class BrokerFolder(NamedTuple):
-    """A configured folder, and the cluster and broker that it names as its owner."""
-
     path: str
     node_id: int | None
     cluster_id: str
 
 
 class FolderPartition(NamedTuple):
-    """
-    A partition in a folder; *high_watermark* is the last one that its broker has checkpointed.
-    """
+    """A partition in a folder; *high_watermark* is the last one that its broker checkpointed."""
 
     place: FolderPlace
     high_watermark: int | None
@@ -64,7 +59,6 @@ class BrokerFolders(NamedTuple):
 
 
 def list_folders(paths: Iterable[str]) -> BrokerFolders:
-    """Return every user partition in the folders *paths*."""
     listed = BrokerFolders([], [], [])
     for path in paths:
         try:
@@ -113,7 +107,6 @@ def _partition(path: str, folder: int, name: TopicPartition) -> FolderPlace | st
 
 
 def _whose(path: str, folder: int) -> BrokerFolder:
-    """Return the owner in `meta.properties`; no owner if the file is absent or damaged."""
     content = small_file(folder, META_PROPERTIES, f"{path}/{META_PROPERTIES}")
     try:
         entries = parse_properties(content.decode(ENCODING))
@@ -128,10 +121,7 @@ def _whose(path: str, folder: int) -> BrokerFolder:
 
 
 def _high_watermarks(path: str, folder: int) -> Mapping[TopicPartition, int]:
-    """
-    Return the checkpointed high watermarks; empty if they cannot be read, because they are only a
-    hint.
-    """
+    """Return the checkpointed high watermarks; empty if unreadable, as they are only a hint."""
     content = small_file(
         folder, HIGH_WATERMARKS, f"{path}/{HIGH_WATERMARKS}", _CHECKPOINT_BYTES_MAX
     )

@@ -1,16 +1,16 @@
 """
 Last stable offsets of partitions, asked of the cluster and cached for a short time.
 
-A last stable offset only rises, so a cached one is never too high. A cached value may permit a
-read; before one refuses a read, the cluster is asked again. Concurrent readers share one request.
-After a failed request the next one waits for a while, and the offset is unknown meanwhile.
+They only rise, so a cached one is never too high: it may permit a read, and before one refuses a
+read the cluster is asked again. Concurrent readers share a request; after a failure the next one
+waits for a while.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.errors import LogError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.broker_files.statistics import BrokerFilesCounters
+    from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
     from rlmm.metadata.ids import TopicIdPartition
 
 REFUSING_AGE_S: Final = 1.0
@@ -26,25 +27,7 @@ _KEPT_MAX: Final = 10_000
 """Beyond that those are forgotten that are too old to be of use."""
 
 
-class StableOffsetSource(Protocol):
-    """The cluster that is asked."""
-
-    async def last_stable_offset(self, partition: TopicIdPartition) -> int:
-        """
-        Ask for the last stable offset now.
-
-        Raises `LogError` if no leader answers.
-        """
-        ...
-
-    async def run(self) -> None:
-        """Serve requests until cancelled."""
-        ...
-
-
 class KnownStableOffset(NamedTuple):
-    """A last stable offset, or the reason why it is unknown."""
-
     offset: int | None
     trouble: LogError | None = None
 
@@ -57,11 +40,9 @@ class _Kept:
 
 
 class CachedStableOffsets:
-    """Asks *teller* and caches its answers for *age_s_max*."""
-
     def __init__(
         self,
-        teller: StableOffsetSource,
+        teller: LastStableOffsets,
         age_s_max: float,
         figures: BrokerFilesCounters,
         now_s: Callable[[], float] | None = None,
@@ -87,7 +68,6 @@ class CachedStableOffsets:
         return told
 
     def _usable(self, kept: _Kept, at_least: int, now_s: float) -> KnownStableOffset | None:
-        """Return the cached value if it is still valid."""
         told = kept.told
         if told is None:
             return None

@@ -1,8 +1,8 @@
 """
 Sealed files: which files of a partition may be read, judged by names alone. Pure.
 
-A segment is rolled when another `.log` follows. Records below that file's base offset never change
-again once they are stable. The caller asks whether they are.
+A segment is rolled when another `.log` follows; its records do not change once they are stable,
+which the caller checks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ WITHOUT_LOG: Final = "the log of its segment is not there"
 
 
 def is_ever_read(name: str) -> bool:
-    """Return whether files of this name are served at all."""
     if name in _OF_PARTITION:
         return True
     found = parse_segment_file(name)
@@ -50,8 +49,6 @@ def is_ever_read(name: str) -> bool:
 
 
 class SealedFiles:
-    """The files of one partition as its folder listed them at one moment."""
-
     def __init__(self, names: Iterable[str]) -> None:
         parsed = (parse_segment_file(name) for name in names)
         bases = sorted(
@@ -62,10 +59,7 @@ class SealedFiles:
         self._ends: dict[int, int | None] = dict(zip(bases, [*bases[1:], None], strict=True))
 
     def needs(self, name: str) -> int | str:
-        """
-        Return the offset up to which the partition must be stable before *name* may be read, or the
-        reason why the file may not be read at all.
-        """
+        """Return the offset that must be stable before *name* may be read, or why it never may."""
         if name in _OF_PARTITION:
             return 0
         if not is_ever_read(name):
@@ -82,7 +76,6 @@ class SealedFiles:
 
 
 def why_not(needs: int | str, last_stable_offset: int | None) -> str:
-    """Return why a file that *needs* this offset may not be read now; empty if it may."""
     if isinstance(needs, str):
         return needs
     if last_stable_offset is None:

@@ -1,20 +1,20 @@
 """
-Sealed segments of brokers as the service offers them: partitions, their files, and pieces of one
-file.
+Sealed segments of brokers as the service offers them: partitions, their files, pieces of a file.
 
-Disk work never runs on the event loop. Invariant: the service looks at a file first and then
-compares it with a last stable offset of its own partition; a later read returns bytes of that same
-file, or nothing.
+Invariant: the service looks at a file first and then compares it with its partition's last stable
+offset; a later read returns bytes of that same file, or nothing.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from rlmm.base.threads import OwnThread
 from rlmm.broker_files import disk
-from rlmm.broker_files.disk_threads import DiskThreads
 from rlmm.broker_files.last_stable_offsets import CachedStableOffsets
 from rlmm.broker_files.sealed_files import (
     OWN_TOPICS,
@@ -25,21 +25,20 @@ from rlmm.broker_files.sealed_files import (
 )
 from rlmm.broker_files.statistics import BrokerFilesCounters
 from rlmm.broker_files.views import dumped, files_view, partitions_view
-from rlmm.errors import FileAbsent, LogError, NotSealed, TooBusy
+from rlmm.errors import FileAbsent, LogError, LogUnavailable, NotSealed, TooBusy
 
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from collections.abc import Callable
 
     from rlmm.broker_files.disk import FileIdentity, FolderPlace, ListedFile
-    from rlmm.broker_files.last_stable_offsets import StableOffsetSource
     from rlmm.http.settings import BrokerLogSettings
+    from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
 
-    T = TypeVar("T")
+T = TypeVar("T")
 
 _log = logging.getLogger("rlmm.http.broker_log.served")
 
 PIECE_BYTES: Final = 512 * 1024
-"""Read and written at a time: what one answer holds of its file."""
 
 
 class SealedFile(NamedTuple):
@@ -55,9 +54,7 @@ class SealedFile(NamedTuple):
 
 
 class BrokerLog:
-    """The configured folders; *teller* knows the last stable offsets of their partitions."""
-
-    def __init__(self, settings: BrokerLogSettings, teller: StableOffsetSource) -> None:
+    def __init__(self, settings: BrokerLogSettings, teller: LastStableOffsets) -> None:
         self.figures = BrokerFilesCounters()
         self._settings = settings
         self._teller = teller
@@ -66,17 +63,14 @@ class BrokerLog:
         self._turns = DiskThreads(settings.reads_max, settings.read_timeout_ms / 1_000)
 
     async def run(self) -> None:
-        """Log the served files, and keep asking the cluster, until cancelled."""
         _log.info("sealed segments below %s are served by HTTP", ", ".join(self._settings.folders))
         await self._teller.run()
 
     async def partitions(self) -> bytes:
-        """Return every user partition in the folders, and their owners, as JSON."""
         folders = self._settings.folders
         return await self._turns.do(lambda: dumped(partitions_view(folders)))
 
     async def files(self, place: FolderPlace) -> bytes:
-        """Return every regular file of a partition, and whether it may be read, as JSON."""
         self._require_served(place)
         facts = await self._turns.do(partial(disk.facts_of, place))
         stable = await self._stable.of(place.partition)
@@ -108,7 +102,6 @@ class BrokerLog:
         raise NotSealed(msg)
 
     async def _looked(self, place: FolderPlace, name: str) -> ListedFile:
-        """Look at the file on disk; count the faults."""
         try:
             self._require_served(place)
             _require_name(name)
@@ -124,10 +117,7 @@ class BrokerLog:
             raise
 
     async def read(self, file: SealedFile, start: int, size: int) -> bytes:
-        """
-        Read the bytes [start, start + size) of *file*, at most `PIECE_BYTES`; empty if the file is
-        gone.
-        """
+        """Read [start, start + size) of *file*, at most `PIECE_BYTES`; empty if it is gone."""
         work = partial(disk.read_piece, file.place, file.name, file.identity, start, size)
         return await self._turns.do(work)
 
@@ -145,3 +135,40 @@ def _require_name(name: str) -> None:
     if not is_ever_read(name):
         msg = f"no file is served that is called {name!a:.80}"
         raise FileAbsent(msg)
+
+
+class DiskThreads:
+    def __init__(self, most: int, timeout_s: float) -> None:
+        self._places = asyncio.Semaphore(most)
+        self._most = most
+        self._timeout_s = timeout_s
+
+    async def do(self, work: Callable[[], T]) -> T:
+        """
+        Run *work* in a thread and return its result; a cancelled caller does not wait.
+
+        Raises `TooBusy` if no thread was free in time, `LogUnavailable` if the work did not end.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._places.acquire()
+        except TimeoutError:
+            msg = f"{self._most} reads of disks are under way, and none has ended"
+            raise TooBusy(msg) from None
+        own = OwnThread("broker log")
+        future = asyncio.get_running_loop().run_in_executor(own, work)
+        future.add_done_callback(self._done)
+        try:
+            await asyncio.wait((future,), timeout=self._timeout_s)
+        finally:
+            if not future.done():
+                own.let_go()
+        if not future.done():
+            msg = f"the disk has not answered for {self._timeout_s:g} s"
+            raise LogUnavailable(msg)
+        return future.result()
+
+    def _done(self, future: asyncio.Future[T]) -> None:
+        self._places.release()
+        with suppress(asyncio.CancelledError):
+            future.exception()  # looked at, so that it is not reported as forgotten

@@ -13,20 +13,13 @@ CUT_SHORT: Final = ("changed", "disk", "slow")
 
 
 class BrokerFilesCounters:
-    """Counters of one server since its start; requests in progress are a gauge."""
-
     def __init__(self) -> None:
         self.sent_bytes = 0
-        """Of files, to the system's buffers: a client may have gone away before they arrived."""
+        """Written to the system's buffers; a client may have gone before they arrived."""
         self.files = 0
         """Answers with a file, or a part of one, that were begun."""
         self.under_way = 0
-        """Of these, those that have not ended."""
         self.cut_short: Counter[str] = Counter()
-        """Answers with less than they promised, by reason."""
         self.refused: Counter[str] = Counter()
-        """Requests for files that were refused, by reason."""
         self.questions = 0
-        """How often the cluster was asked for a last stable offset."""
         self.questions_failed = 0
-        """How often it did not tell."""

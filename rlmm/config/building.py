@@ -1,8 +1,7 @@
 """
 Building of sections from typed values; a refusal names the key as the user wrote it. Pure.
 
-Each section validates itself. The builder finds the key to blame by leaving keys out: the key is to
-blame if the section does not fail in the same way without it.
+A key is to blame if the section does not fail in the same way without it.
 """
 
 from __future__ import annotations
@@ -28,26 +27,19 @@ if TYPE_CHECKING:
 _SERVERS = "kafka_bootstrap_servers"
 _LEARNED = "sidecar_clusters_max"
 _NOBODY = "localhost:1"
-"""Stands for the servers while it is tried whether the user's are to blame; never asked."""
+"""Stands in for the servers while they are left out; never asked."""
 _LOOKS_LEAST = 3
-"""How often the partitions are looked at within the time after which the process counts as stuck:
-one look may be late, and the next one as well."""
+"""Least looks at partitions in the heartbeat's time: two in a row may be late."""
 _LEADING_KEY = re.compile(r"([\w.]+)(?= must )", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationBuilder:
-    """The typed values by the name of their key, and the source of each."""
-
     values: Mapping[str, Any]
     given: Mapping[str, KafkaSetting]
 
     def config(self) -> Config:
-        """
-        Build every section, and check sections against each other.
-
-        Raises `ConfigError`, one line, for the first value that is refused.
-        """
+        """Build and cross-check every section; raises `ConfigError` for the first fault."""
         kind = self._kind()
         mode = self.values.get("mode")
         if mode is None:
@@ -75,11 +67,7 @@ class ConfigurationBuilder:
         return config
 
     def _kind(self) -> LogKind:
-        """
-        Return the kind of log: `log.kind`, else Kafka as soon as one of its keys is set.
-
-        Keys of two kinds at once are refused as ambiguous.
-        """
+        """Return `log.kind`, else Kafka if one of its keys is set; two kinds are refused."""
         found: dict[LogKind, KafkaSetting] = {}
         for name in KEYS.keys() & self.values.keys():
             of_kind = KIND_OF_SECTION.get(KEYS[name].section)
@@ -126,7 +114,7 @@ class ConfigurationBuilder:
             return self._made(keys, is_set, derived)
         except ConfigError as error:
             blamed = [key for key in is_set if self._is_to_blame(key, keys, is_set, derived, error)]
-            raise ConfigError(self._told(str(error), blamed or is_set)) from error
+            raise ConfigError(self._restated(str(error), blamed or is_set)) from error
 
     def _is_to_blame(
         self,
@@ -158,7 +146,7 @@ class ConfigurationBuilder:
         (owner,) = {key.owner for key in keys if len(key.field) == 1}
         return owner(**arguments)
 
-    def _told(self, message: str, blamed: list[Key]) -> str:
+    def _restated(self, message: str, blamed: list[Key]) -> str:
         """Replace the section's name of a key by the user's key and its source."""
         leading = _LEADING_KEY.match(message)
         if leading is not None:
@@ -168,7 +156,6 @@ class ConfigurationBuilder:
         return f"{', '.join(str(self.given[key.name]) for key in blamed)}: {message}"
 
     def _require_together(self, config: Config) -> None:
-        """Refuse sections that contradict each other."""
         is_of_cluster = config.process.assignment_kind is AssignmentKind.CLUSTER
         if is_of_cluster and config.log.kind is not LogKind.KAFKA:
             msg = (
@@ -201,7 +188,6 @@ class ConfigurationBuilder:
             raise ConfigError(msg)
 
     def _require_served(self, config: Config) -> None:
-        """Refuse broker folders that no client could read."""
         if not config.broker_log.folders:
             return
         given = self.given["broker_log_folders"]

@@ -27,13 +27,11 @@ def client_settings(
     node_id: str,
 ) -> KafkaSettings:
     """
-    Return the settings of a client that writes nothing, for the cluster behind *bootstrap_servers*
-    (`host:port`, comma separated).
+    Return a read-only client's settings for *bootstrap_servers* (`host:port`, comma separated).
 
-    *command_config* is a `client.properties`; *command_properties* are single properties,
-    `KEY=VALUE`, that override it. *node_id* becomes part of the client ids. Raises `ConfigError`
-    for a property that can neither be applied nor ignored. A property without an equivalent is
-    logged if it is in the file, and refused if it was given by itself.
+    *command_config* is a `client.properties`; *command_properties*, `KEY=VALUE` each, override it.
+    *node_id* becomes part of client ids. Raises `ConfigError` for a property that can neither be
+    applied nor ignored. One without an equivalent is logged if it is in the file, else refused.
     """
     if timeout_s <= 0:
         msg = f"a time-out has to be positive, got {timeout_s:g} s"

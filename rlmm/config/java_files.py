@@ -1,8 +1,8 @@
 """
-Java properties files: a `client.properties`, and a broker's `server.properties`.
+Java files: a `client.properties`, and a broker's `server.properties`.
 
-Of a broker's file this module takes only what the broker passes to its metadata manager: the keys
-under the manager's prefix, the address of the listener that it names, and the broker id.
+Of a broker's file only its id, the manager's keys and the address of the listener that it names are
+taken.
 """
 
 from __future__ import annotations
@@ -81,8 +81,7 @@ def _read(path: Path, named_by: str) -> dict[str, KafkaSetting]:
 
 def _of_clients(manager: dict[str, KafkaSetting]) -> tuple[dict[str, KafkaSetting], list[str]]:
     """
-    Return the client properties in *manager* by the client's own keys, and the keys without an
-    equivalent.
+    Return the client properties in *manager* by the client's keys, and those without equivalent.
 
     The clients of a manager must agree on the value of a key, because rlmm has one client.
     """
@@ -114,7 +113,6 @@ def _taken(manager: dict[str, KafkaSetting], prefix: str) -> dict[str, KafkaSett
 
 
 def _listener(given: dict[str, KafkaSetting]) -> dict[str, KafkaSetting]:
-    """Return address and protocol of the listener that the manager uses."""
     named = given.get(_LISTENER_KEY)
     if named is None:
         return {}
@@ -128,7 +126,7 @@ def _listener(given: dict[str, KafkaSetting]) -> dict[str, KafkaSetting]:
             host = "localhost" if match.group(2) in _EVERYWHERE else match.group(2)
             found = given.pop(key)
             client = {
-                "bootstrap.servers": KafkaSetting(f"{host}:{match.group(3)}", key, found.source),
+                "bootstrap.servers": KafkaSetting(f"{host}:{match.group(3)}", key, found.source)
             }
             protocol = _protocol(given, named)
             return {**client, **({"security.protocol": protocol} if protocol else {})}
@@ -136,7 +134,6 @@ def _listener(given: dict[str, KafkaSetting]) -> dict[str, KafkaSetting]:
 
 
 def _protocol(given: dict[str, KafkaSetting], named: KafkaSetting) -> KafkaSetting | None:
-    """Return the protocol of a listener, from the broker's map or from the listener's name."""
     name = str(named.value)
     key = "listener.security.protocol.map"
     for entry in _listed(given, key):

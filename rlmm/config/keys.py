@@ -1,8 +1,7 @@
 """
-Keys of the configuration, read from the sections: names, types, defaults and reasons are written
-only there.
+Keys of the configuration with type, default and reason, read from the sections.
 
-A key has one *name*, its path with underscores. Dots, dashes and underscores are equal in a key, so
+A key's *name* is its path with underscores. Dots, dashes and underscores are equal in a key, so
 Kafka's `bootstrap.servers` is found as Kafka spells it.
 """
 
@@ -20,13 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlmm.config.sections import (
-    DOTTED,
-    OF_A_CLUSTER,
-    PREFIXES,
-    PROCESS_KEYS_OF_A_CLUSTER,
-    Config,
-)
+from rlmm.config.sections import DOTTED, OF_A_CLUSTER, PREFIXES, PROCESS_KEYS_OF_A_CLUSTER, Config
 from rlmm.kafka_client.settings import Secret
 
 if TYPE_CHECKING:
@@ -39,7 +32,6 @@ _KAFKA_FLAGS = {
     "kafka_command_config": "--command-config",
     "kafka_server_properties": "--server-properties",
 }
-"""Flags that Kafka's own tools have."""
 _DERIVED = {"cluster_id", "is_learned", "is_observer", "token_provider"}
 """Fields that follow from other keys: servers that are not set, `mode`, and the file of tokens."""
 _WITHOUT_NAME = {"security"}
@@ -74,22 +66,18 @@ class Key:
 
     @property
     def is_secret(self) -> bool:
-        """Return whether the value must never be shown."""
         return self.kind is Secret
 
     @property
     def is_of_cluster(self) -> bool:
-        """Return whether each of several clusters may have its own value."""
         return self.section in OF_A_CLUSTER or self.field[0] in PROCESS_KEYS_OF_A_CLUSTER
 
     @property
     def is_text(self) -> bool:
-        """Return whether any text is a valid value."""
         return self.kind in {str, Secret, Path}
 
     @property
     def allowed(self) -> str:
-        """Return the allowed values in words."""
         if isinstance(self.kind, type) and issubclass(self.kind, StrEnum):
             return f"one of {', '.join(self.kind)}"
         words: dict[Any, str] = {
@@ -113,7 +101,6 @@ def name_of(path: str) -> str:
 
 
 def nearest(name: str, names: list[str]) -> str:
-    """Return a suggestion for an unknown name; empty if no name is similar."""
     found = difflib.get_close_matches(name, names, 1)
     return f"; did you mean {found[0]}?" if found else ""
 
@@ -145,7 +132,6 @@ def _keys_of(owner: type[Any], section: str, at: tuple[str, ...], prefix: str) -
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return the type without `None`, and whether `None` was part of it."""
     if typing.get_origin(annotation) not in {types.UnionType, typing.Union}:
         return annotation, False
     (kind,) = [part for part in typing.get_args(annotation) if part is not type(None)]
@@ -173,4 +159,3 @@ def _docstrings(owner: type) -> dict[str, str]:
 
 
 KEYS: dict[str, Key] = {key.name: key for key in _keys()}
-"""Every key by its name, section by section."""

@@ -1,9 +1,7 @@
 """
-Layers of the configuration: flags, environment variables and the TOML file, one layer each, with a
-further layer for each cluster that the source configures.
+Layers of the configuration: flags, environment and TOML file, and one per source and cluster.
 
-A layer keeps the spelling and the source of every key, so that messages use the user's words. The
-TOML file is the only file that this module reads.
+A layer keeps the spelling and the source of every key, so that messages use the user's words.
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ FILE_BYTES_MAX = 1 << 20
 """No configuration is longer; a device that never ends is."""
 
 CLUSTERS = "clusters"
-"""The table whose tables are clusters, by name."""
 
 _KAFKA = "kafka_"
 _CLUSTER_VARIABLES = f"{ENV_PREFIX}{CLUSTERS.upper()}_"
@@ -46,13 +43,11 @@ _KUBERNETES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The values of one source by the name of their key."""
-
     values: dict[str, KafkaSetting] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
     """Keys of a Java file that have no equivalent, as they are written there."""
     clusters: Mapping[str, Layer] = field(default_factory=dict)
-    """What the source says of single clusters, by their names."""
+    """Layers of single clusters, by name."""
 
 
 def flags_layer(flags: Mapping[str, str]) -> Layer:
@@ -60,7 +55,6 @@ def flags_layer(flags: Mapping[str, str]) -> Layer:
 
 
 def command_properties_layer(assignments: tuple[str, ...]) -> Layer:
-    """Return the Java client properties that flags give as `KEY=VALUE`."""
     given = {}
     for assignment in assignments:
         key, assigned, value = assignment.partition("=")
@@ -109,8 +103,7 @@ def _prefix_of(variable: str, prefixes: Iterable[str]) -> str:
     """
     Return the prefix of a cluster's variable; empty for other variables.
 
-    If the name of one cluster begins with that of another, the prefix counts whose rest is a key;
-    the longer one if neither rest is a key.
+    Of two prefixes the one whose rest is a key counts; the longer one if neither rest is a key.
     """
     fitting = sorted(filter(variable.startswith, prefixes), key=len)
     known = [prefix for prefix in fitting if _is_known(variable.removeprefix(prefix).lower())]
@@ -118,7 +111,6 @@ def _prefix_of(variable: str, prefixes: Iterable[str]) -> str:
 
 
 def toml_layer(path: Path) -> Layer:
-    """Read the configuration file. Tables and dotted keys are equivalent."""
     try:
         return _toml_layer(path)
     except OSError as error:
@@ -176,7 +168,6 @@ def _clusters(clusters: object, path: Path) -> dict[str, Layer]:
 
 
 def _table(table: Mapping[str, Any], path: Path, prefix: str = "") -> dict[str, KafkaSetting]:
-    """Return the values of a table by name; messages show *prefix* before a key."""
     given: dict[str, KafkaSetting] = {}
     for spelled, value in _flat(table):
         name, written = name_of(spelled), f"{prefix}{spelled}"
@@ -219,7 +210,6 @@ def _cluster_layer(given: dict[str, KafkaSetting], spellings: list[str], cluster
 
 
 def _layer(given: dict[str, KafkaSetting], spellings: list[str]) -> Layer:
-    """Return a layer of known keys; an unknown key is refused with a suggestion."""
     values = {name: found for name, found in given.items() if name in KEYS}
     of_kafka = {}
     for name, found in given.items():

@@ -2,10 +2,8 @@
 Loading of the configuration from all of its sources.
 
 Flags override the environment, which overrides the TOML file, then a Java `client.properties`, then
-a broker's `server.properties`, then the defaults. Settings of one cluster override common ones, see
-`rlmm.config.inheritance`. Loading reads files and never uses the network. Every fault is one
-`ConfigError` that names the key as it was written, its source, the allowed values and the value
-found.
+a broker's `server.properties`, then the defaults. Every fault is one `ConfigError` that names the
+key as it was written, its source, the allowed values and the value found.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlmm.config.building import ConfigurationBuilder
-from rlmm.config.inheritance import inherited, of_the_process, require_used, without
 from rlmm.config.java_files import client_layer, server_layer
 from rlmm.config.keys import ENV_PREFIX, KEYS
 from rlmm.config.layers import (
@@ -28,32 +25,30 @@ from rlmm.config.layers import (
     toml_layer,
 )
 from rlmm.config.merging import merged
+from rlmm.config.process import LogKind
 from rlmm.config.sections import KIND_OF_SECTION
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rlmm.config.keys import Key
     from rlmm.config.sections import Config
 
+
 DEFAULT = "default"
-"""Source of what nobody set."""
 FOLLOWS = "follows from the section kafka"
-"""Source of a kind of log that was not said."""
+"""Source of a kind of log that follows from other keys."""
 
 _JAVA_FILES = {"kafka_command_config": client_layer, "kafka_server_properties": server_layer}
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationValue:
-    """The effective value of one key, and its source."""
-
     key: Key
     value: object
     source: str
     cluster: str | None = None
-    """Whose value it is, where there are several."""
 
     @property
     def path(self) -> str:
@@ -62,10 +57,8 @@ class ConfigurationValue:
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfiguration:
-    """The configuration, the source of each value, and notices to log once."""
-
     config: Config
-    """Where there are clusters, only what belongs to the process as a whole means anything."""
+    """With clusters, only the settings of the process mean anything."""
     settings: tuple[ConfigurationValue, ...]
     notices: tuple[str, ...]
     clusters: Mapping[str, Config] = field(default_factory=dict)
@@ -79,10 +72,10 @@ def load(
     command_properties: tuple[str, ...] = (),
 ) -> LoadedConfiguration:
     """
-    Read, merge and check all sources. *flags* are texts by the names of their keys; *file* is the
-    TOML file, or `RLMM_CONFIG` names it.
+    Read, merge and check all sources; *flags* are texts by key, *file* is the TOML file.
 
-    Without any source the configuration is an embedded log below the working directory.
+    `RLMM_CONFIG` names *file* where it is absent. The default is an embedded log in the working
+    directory.
     """
     try:
         return _load(flags or {}, environ or {}, file, command_properties)
@@ -135,7 +128,6 @@ def _load(
 def _cluster(
     name: str, own: list[Layer], common: Sequence[Layer]
 ) -> tuple[LoadedConfiguration, list[Layer]]:
-    """Return the configuration of one cluster, and the layers that it inherited."""
     own, notices = _with_java_files(own)
     said, _ = merged(own)
     taken = inherited(common, own, said)
@@ -153,10 +145,7 @@ def _written(cluster: str, path: str) -> str:
 
 
 def _resolved(layers: Sequence[Layer], above: Sequence[Layer] = ()) -> LoadedConfiguration:
-    """
-    Return the configuration of *layers*, with *above* overriding them, and the Java files that they
-    name.
-    """
+    """Return the configuration of *above*, then *layers*, then the Java files that they name."""
     layers, notices = _with_java_files(layers)
     building = ConfigurationBuilder(*merged([*above, *layers]))
     config = building.config()
@@ -167,9 +156,7 @@ def _resolved(layers: Sequence[Layer], above: Sequence[Layer] = ()) -> LoadedCon
 
 
 def _with_java_files(layers: Sequence[Layer]) -> tuple[list[Layer], tuple[str, ...]]:
-    """
-    Return the layers with the Java files that they name below them, and notices of unused keys.
-    """
+    """Return the layers with their Java files below them, and notices of unused keys."""
     named, _ = merged(layers)
     found, notices = list(layers), []
     for name, read in _JAVA_FILES.items():
@@ -177,7 +164,8 @@ def _with_java_files(layers: Sequence[Layer]) -> tuple[list[Layer], tuple[str, .
             layer = read(named[name])
             found.append(layer)
             if layer.unused:
-                notices.append(_unused(named[name], layer.unused))
+                unused = f"{len(layer.unused)} of its keys have no equivalent and are not used"
+                notices.append(f"{named[name]}: {unused}: {', '.join(layer.unused)}")
     return found, tuple(notices)
 
 
@@ -186,12 +174,7 @@ def _one_line(message: str) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message)
 
 
-def _unused(path: Path, keys: tuple[str, ...]) -> str:
-    return f"{path}: {len(keys)} of its keys have no equivalent and are not used: {', '.join(keys)}"
-
-
 def _settings(config: Config, sources: Mapping[str, str]) -> list[ConfigurationValue]:
-    """Return the keys that apply to this kind of log."""
     found = []
     for name, key in KEYS.items():
         if KIND_OF_SECTION.get(key.section, config.log.kind) is not config.log.kind:
@@ -201,3 +184,55 @@ def _settings(config: Config, sources: Mapping[str, str]) -> list[ConfigurationV
             value = getattr(value, part)
         found.append(ConfigurationValue(key, value, sources.get(name, DEFAULT)))
     return found
+
+
+_KIND = "log_kind"
+_COUNT = "log_num_partitions"
+
+
+def of_the_process(layers: Iterable[Layer]) -> list[Layer]:
+    return [_of(layer, lambda key: not key.is_of_cluster) for layer in layers]
+
+
+def inherited(
+    common: Iterable[Layer], own: Sequence[Layer], said: Mapping[str, object]
+) -> list[Layer]:
+    """Return the *common* settings of a cluster with layers *own* and their typed values *said*."""
+    kinds = _kinds(own, said)
+    if not kinds:
+        return list(common)
+
+    def is_for_it(key: Key) -> bool:
+        if key.name == _COUNT:
+            return kinds != {LogKind.KAFKA}
+        return key.name != _KIND and KIND_OF_SECTION.get(key.section) in {None, *kinds}
+
+    return [_of(layer, is_for_it) for layer in common]
+
+
+def without(layers: Iterable[Layer], names: Iterable[str]) -> list[Layer]:
+    left_out = set(names)
+    return [_of(layer, lambda key: key.name not in left_out) for layer in layers]
+
+
+def require_used(common: Iterable[Layer], used: Iterable[Layer]) -> None:
+    """Refuse a key of the *common* layers that no cluster has inherited."""
+    names = {name for layer in used for name in layer.values} | {_KIND}
+    for layer in common:
+        for name, found in layer.values.items():
+            if name not in names:
+                msg = f"{found} is for none of the clusters: each follows another kind of log"
+                raise ConfigError(msg)
+
+
+def _kinds(own: Iterable[Layer], said: Mapping[str, object]) -> set[LogKind]:
+    kind = said.get(_KIND)
+    if isinstance(kind, LogKind):
+        return {kind}
+    sections = {KEYS[name].section for layer in own for name in layer.values}
+    return {KIND_OF_SECTION[section] for section in sections if section in KIND_OF_SECTION}
+
+
+def _of(layer: Layer, is_wanted: Callable[[Key], bool]) -> Layer:
+    values = {name: found for name, found in layer.values.items() if is_wanted(KEYS[name])}
+    return replace(layer, values=values)

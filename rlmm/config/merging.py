@@ -1,8 +1,7 @@
 """
-Merging of layers into typed values; the only module that imports pydantic and pydantic-settings.
+Merging of layers into typed values; the only module that imports pydantic.
 
-Higher layers override lower ones, key by key. This module converts texts to numbers, paths and
-enumerations and checks types; the sections check meaning.
+Higher layers override lower ones, key by key. Only types are checked here, not meaning.
 """
 
 from __future__ import annotations
@@ -52,10 +51,8 @@ def merged(layers: Sequence[Layer]) -> tuple[dict[str, Any], dict[str, KafkaSett
     """
     Return the typed value of every key that is set, and its source, both by name.
 
-    *layers* are ordered from the highest down. Raises `ConfigError`, one line, for the first value
-    of a wrong type.
+    *layers* are ordered from the highest down. Raises a one-line `ConfigError` for a wrong type.
     """
-
     given = dict(ChainMap(*(layer.values for layer in layers)))
     try:
         found = cast("Any", _MODEL)(layers=layers)
@@ -99,10 +96,7 @@ def _allowed(key: Key) -> str:
 
 
 def _units(key: Key) -> dict[str, int]:
-    """
-    Return the units that a text may give; the last word of the key but `max` or `min` is its own
-    unit.
-    """
+    """Return the units that a text may give; the key's last word but `max` or `min` is its own."""
     words = key.name.removesuffix("_max").removesuffix("_min").split("_")
     return _UNITS.get(words[-1], {})
 
@@ -123,19 +117,16 @@ def _whole(key: Key) -> _Reader:
 
 
 def _require(is_right: bool) -> None:
-    """Refuse a value; `Key.allowed` describes the allowed ones."""
     if not is_right:
         raise ValueError
 
 
-def _no_boolean(raw: object) -> object:
-    _require(not isinstance(raw, bool))
-    return raw
+def _only(is_right: Callable[[object], bool]) -> _Reader:
+    def read(raw: object) -> object:
+        _require(is_right(raw))
+        return raw
 
-
-def _boolean_or_text(raw: object) -> object:
-    _require(isinstance(raw, bool | str))
-    return raw
+    return read
 
 
 def _text(raw: object) -> str:
@@ -144,13 +135,8 @@ def _text(raw: object) -> str:
     return str(raw)
 
 
-def _path(raw: object) -> object:
-    _require(isinstance(raw, str) and bool(raw.strip()) and "\0" not in raw)
-    return raw
-
-
-def _secret(raw: object) -> Secret:
-    return Secret(_text(raw))
+def _is_path(raw: object) -> bool:
+    return isinstance(raw, str) and bool(raw.strip()) and "\0" not in raw
 
 
 def _texts(raw: object) -> tuple[str, ...]:
@@ -167,15 +153,15 @@ def _annotation(key: Key) -> Any:
     if kind is int:
         read = _whole(key)
     elif kind is float:
-        read = _no_boolean
+        read = _only(lambda raw: not isinstance(raw, bool))
     elif kind is bool:
-        read = _boolean_or_text
+        read = _only(lambda raw: isinstance(raw, bool | str))
     elif kind is str:
         read = _text
     elif kind is Secret:
-        kind, read = InstanceOf[Secret], _secret
+        kind, read = InstanceOf[Secret], lambda raw: Secret(_text(raw))
     elif key.is_text:
-        read = _path
+        read = _only(_is_path)
     elif isinstance(kind, type) and issubclass(kind, StrEnum):
         read = _text
     if not key.is_optional:
@@ -201,7 +187,6 @@ class _Strict(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use the layers that the model is made with, and no other source."""
         assert isinstance(init_settings, InitSettingsSource), init_settings
         layers = init_settings.init_kwargs["layers"]
         return tuple(_LayerSource(settings_cls, layer) for layer in layers)

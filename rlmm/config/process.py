@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import TopicIdPartition, Uuid
@@ -29,16 +30,12 @@ class LogKind(StrEnum):
 
 
 class ServiceMode(StrEnum):
-    """Tells whether the service writes events."""
-
     SERVE = "serve"
     OBSERVER = "observer"
     """Writes are refused and no producer exists: READ and DESCRIBE on the topic are enough."""
 
 
 class AssignmentKind(StrEnum):
-    """Tells how the service learns which user partitions it answers for."""
-
     ALL = "all"
     NONE = "none"
     LIST = "list"
@@ -81,9 +78,7 @@ class ProcessSettings:
         if not str(self.data_dir).strip() or "\0" in str(self.data_dir):
             msg = f"data_dir must be a folder, got {str(self.data_dir)!r}"
             raise ConfigError(msg)
-        _require_whole("shutdown_timeout_ms", self.shutdown_timeout_ms, _INT32_MAX)
-        _require_whole("assignment_refresh_ms", self.assignment_refresh_ms, _INT32_MAX)
-        _require_whole("copy_disabled_warn_ms", self.copy_disabled_warn_ms, _INT32_MAX)
+        require_whole_numbers("", self)
         kind = self.assignment_kind
         if kind is AssignmentKind.LIST and not self.partitions:
             msg = "assignment is list, so partitions must name at least one"
@@ -95,7 +90,6 @@ class ProcessSettings:
 
     @property
     def assignment_kind(self) -> AssignmentKind:
-        """Return the kind of `assignment`, without the broker id."""
         if _CLUSTER.fullmatch(self.assignment):
             return AssignmentKind.CLUSTER
         for kind in AssignmentKind:
@@ -113,10 +107,7 @@ class ProcessSettings:
         return None if match is None else _numbered("assignment", match.group(1))
 
     def listed(self) -> Assignment:
-        """
-        Return the assignment at the start; empty with `broker` and `cluster`, where it is not known
-        yet.
-        """
+        """Return the assignment at the start; empty for `broker` and `cluster`."""
         _ = self.cluster_broker
         if self.assignment_kind is AssignmentKind.ALL:
             return Assignment.everything()
@@ -134,8 +125,6 @@ class ProcessSettings:
 
 @dataclass(frozen=True, slots=True)
 class LogChoice:
-    """The kind of log; each kind has a section of its own."""
-
     kind: LogKind = LogKind.FILES
     """`files`, `kafka` or `memory`. Not set: `kafka` when anything of the section `kafka` is set,
     because who names a cluster means it, else `files`, which needs nothing. Keys of two kinds at
@@ -146,18 +135,10 @@ class LogChoice:
     one, as Kafka does, and any for one that is there."""
 
     def __post_init__(self) -> None:
-        if self.num_partitions is not None:
-            _require_whole("log.num_partitions", self.num_partitions, _METADATA_PARTITIONS_MAX)
-
-
-def _require_whole(key: str, value: object, high: int) -> None:
-    if type(value) is not int or not 1 <= value <= high:
-        msg = f"{key} must be a whole number from 1 to {high}, got {value!r}"
-        raise ConfigError(msg)
+        require_whole_numbers("log.", self, num_partitions=(1, _METADATA_PARTITIONS_MAX))
 
 
 def _numbered(key: str, digits: str) -> int:
-    """Parse the number of a partition or a broker: a 32-bit integer."""
     number = int(digits)
     if number > _INT32_MAX:
         msg = f"{key} must number from 0 to {_INT32_MAX}, got {digits}"

@@ -1,10 +1,4 @@
-"""
-Sections of the configuration: one field for each, a plain frozen value of the package that it
-configures.
-
-A package adds a section by one line here. `rlmm.config.keys` reads names, types, defaults and
-reasons of the keys from the dataclass of the section.
-"""
+"""Sections of the configuration: a plain frozen value of each package that it configures."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +18,6 @@ from rlmm.telemetry.settings import LoggingSettings
 
 @dataclass(frozen=True, slots=True)
 class KafkaFiles:
-    """Files that configure the Kafka client."""
-
     command_config: Path | None = None
     """A Java `client.properties`, as Kafka's tools take it; its keys stand below those of the
     configuration file. What it holds and we have no equivalent for is told in one line. Not set:
@@ -42,11 +34,7 @@ class KafkaFiles:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """
-    The whole configuration: each component receives only its own section.
-
-    *kafka* is None unless the log is Kafka's.
-    """
+    """The whole configuration. *kafka* is None unless the log is Kafka's."""
 
     process: ProcessSettings
     log: LogChoice
@@ -81,9 +69,5 @@ PROCESS_KEYS_OF_A_CLUSTER = {
     "partitions",
 }
 """The fields of the section `process` of which that is true, too."""
-KIND_OF_SECTION = {
-    "files": LogKind.FILES,
-    "kafka": LogKind.KAFKA,
-    "kafka_files": LogKind.KAFKA,
-}
+KIND_OF_SECTION = {"files": LogKind.FILES, "kafka": LogKind.KAFKA, "kafka_files": LogKind.KAFKA}
 """Sections that belong to one kind of log; they stay unset with every other one."""

@@ -93,8 +93,8 @@ class EventRejected(RequestError):
     """
     The state machine refuses the event; nothing changed.
 
-    *stored_at* is the metadata partition and offset of the event where it was refused only after it
-    had been stored, because another one came first; else it was never written.
+    *stored_at* is the event's metadata partition and offset where it was refused only after it had
+    been stored, because another one came first; else it was never written.
     """
 
     code = "event-rejected"
@@ -178,7 +178,6 @@ class NotReady(RlmmError):
 
     @property
     def records_left(self) -> int | None:
-        """Offsets between position and target."""
         if self.position is None or self.target is None:
             return None
         return max(0, self.target - self.position)
@@ -208,11 +207,7 @@ class TooBusy(RlmmError):
 
 
 class SidecarUnavailable(RlmmError):
-    """
-    The service was not reached, or did not answer in time.
-
-    Nothing that was asked for has been stored: where that is not sure, it is `OutcomeUnknown`.
-    """
+    """The service was not reached in time; nothing is stored, else it is `OutcomeUnknown`."""
 
     code = "sidecar-unavailable"
     retriable = True
@@ -220,12 +215,7 @@ class SidecarUnavailable(RlmmError):
 
 
 class Unresolved(RlmmError):
-    """
-    A wait ended without the answer it was for.
-
-    *stored_at* is the metadata partition and offset of the caller's event, where it has one: then
-    it is in the log, whatever became of it.
-    """
+    """A wait ended without its answer; the caller's event, if any, is at `stored_at`."""
 
     code = "unresolved"
     exit_code = 4

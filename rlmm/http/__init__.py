@@ -1,8 +1,5 @@
 """
-HTTP: health, metrics and every query of the metadata as JSON.
-
-HTTP writes nothing. Each answer is read from the engines when it is asked for. Only this package
-knows aiohttp.
+HTTP: health, metrics and every query of the metadata as JSON. It writes nothing.
 
 May be imported by `rlmm.config`, `rlmm.process`, `rlmm_demo`.
 
@@ -12,7 +9,6 @@ May be imported by `rlmm.config`, `rlmm.process`, `rlmm_demo`.
 - `connections`: The connections of the HTTP server, and the limits on them.
 - `openapi`: The OpenAPI 3.1 document, made of the routes and the generated schemas.
 - `parameters`: The query parameters of a URL.
-- `protocol`: Requests on one connection that are not HTTP.
 - `queries`: The queries of `/v1` with one short answer.
 - `refusals`: The status, headers and body of an error.
 - `routes`: The table of paths.

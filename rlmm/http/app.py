@@ -1,8 +1,7 @@
 """
-The application: each route of the table with its answer, and what holds for every request.
+The application: the table's routes with their answers, and what holds for every request.
 
-The sender is judged first, then the request; every error is JSON with its status. Nothing
-here counts or remembers anything of the engines.
+The sender is judged first, then the request; every error is JSON with its status.
 """
 
 from __future__ import annotations
@@ -15,14 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from rlmm.errors import (
-    InvalidArgument,
-    NotFound,
-    NotPermitted,
-    RlmmError,
-    TooBusy,
-    UnknownMethod,
-)
+from rlmm.errors import InvalidArgument, NotFound, NotPermitted, RlmmError, TooBusy, UnknownMethod
 from rlmm.http import queries as questions
 from rlmm.http.broker_files_routes import BrokerLogAnswers
 from rlmm.http.openapi import document
@@ -51,14 +43,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 NO_STORE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-"""Answers must not be cached."""
 SERVER: Final = "rlmm"
 """The name without versions, which would help an attacker."""
 
 
 class AuthorizedRequest:
-    """One request whose sender may ask it."""
-
     __slots__ = ("client", "request", "values")
 
     def __init__(
@@ -70,8 +59,6 @@ class AuthorizedRequest:
 
 
 class HttpApi:
-    """Answers every route."""
-
     def __init__(
         self,
         sources: ServedState,
@@ -92,8 +79,8 @@ class HttpApi:
         )
         self._answers: dict[str, Answer] = {
             "/livez": self._livez,
-            "/readyz": self._readyz,
-            "/startupz": self._startupz,
+            "/readyz": self._readiness,
+            "/startupz": self._readiness,
             "/metrics": self._show_metrics,
             "/openapi.json": self._openapi,
             "/v1/status": self._status,
@@ -101,9 +88,7 @@ class HttpApi:
             "/v1/ready": self._ready,
             "/v1/segments-for": self._segments_for,
             "/v1/segments": self._segments,
-            BROKER_LOG + "partitions": self._of_brokers,
-            BROKER_LOG + "files": self._of_brokers,
-            BROKER_LOG + "file": self._of_brokers,
+            **{BROKER_LOG + word: self._of_brokers for word in ("partitions", "files", "file")},
         }
 
     def application(self) -> web.Application:
@@ -134,10 +119,7 @@ class HttpApi:
             response = refused_by_status(error)
         except RlmmError as error:
             response = refusal(error)
-        except asyncio.CancelledError:
-            self._figures.count(path, 499)
-            raise
-        except ConnectionError:
+        except (asyncio.CancelledError, ConnectionError):
             self._figures.count(path, 499)
             raise
         except Exception:  # noqa: BLE001 - logged, and told as a fault
@@ -194,13 +176,8 @@ class HttpApi:
         )
         return answered(shown, 200 if shown.is_alive else 503)
 
-    async def _readyz(self, asked: AuthorizedRequest) -> web.StreamResponse:
-        return self._readiness(asked, is_startup=False)
-
-    async def _startupz(self, asked: AuthorizedRequest) -> web.StreamResponse:
-        return self._readiness(asked, is_startup=True)
-
-    def _readiness(self, asked: AuthorizedRequest, *, is_startup: bool) -> web.StreamResponse:
+    async def _readiness(self, asked: AuthorizedRequest) -> web.StreamResponse:
+        is_startup = asked.request.path == "/startupz"
         standing = self._sources.standing()
         shown = readiness_view(standing, is_verbose=asked.values.get("verbose", False))
         is_fine = self._sources.is_started if is_startup else standing.is_ready

@@ -1,10 +1,9 @@
 """
-The authorization of a request: its sender, and the requests that it may make. A request that no
-setting allows is refused.
+The authorization of a request: its sender, and what it may ask for.
 
 A token, or a certificate with a configured name, identifies the sender. A sender without either may
-read only where a setting says so and the listener accepts no other machine: the address that the
-server listens to decides, not the request's own address, which a proxy on this machine would hide.
+read only where a setting says so and the server listens to this machine alone: a proxy on this
+machine would hide the request's own address.
 """
 
 from __future__ import annotations
@@ -23,14 +22,11 @@ if TYPE_CHECKING:
     from rlmm.http.settings import HttpSettings
 
 LOCAL: Final = Client("this-machine", Role.READER, is_limited=False)
-"""A client on this machine without a token."""
 _FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Real-IP", "Via")
 _LOCAL_NAMES: Final = {"localhost", "127.0.0.1", "::1"}
 
 
 class RequestAuthorizer:
-    """Identifies the sender of a request, and refuses senders without the role."""
-
     def __init__(self, door: Authenticator, settings: HttpSettings) -> None:
         self._door = door
         self._settings = settings
@@ -50,9 +46,10 @@ class RequestAuthorizer:
 
     def admit(self, client: Client) -> None:
         """
-        Let a known client ask once more. Raises `NotPermitted` for the client of one broker, which
-        is answered by frames for its assignment alone, and `TooBusy` for a client that asks too
-        often.
+        Let a known client ask once more.
+
+        Raises `NotPermitted` for the client of one broker, which is answered by frames alone, and
+        `TooBusy` for a client that asks too often.
         """
         client.require_broker(None)
         meter = self._door.limits.meter(client)

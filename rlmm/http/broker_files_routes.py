@@ -1,8 +1,7 @@
 """
-Partitions, their files and one file of a broker, by HTTP.
+Broker files by HTTP: partitions, their files and one file, written piece by piece.
 
-A file is written piece by piece, so that neither side ever holds the whole. Invariant: an answer is
-as long as its head says, or its connection ends; what was left out is never made up.
+Invariant: an answer is as long as its head says, or its connection ends; nothing is made up.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from rlmm.broker_files.byte_ranges import bytes_asked
+from rlmm.broker_files.byte_ranges import requested_range
 from rlmm.broker_files.disk import FolderPlace
 from rlmm.broker_files.sealed_segments import PIECE_BYTES
 from rlmm.errors import InvalidArgument, LogError, NotFound, TooBusy
@@ -42,10 +41,7 @@ class BrokerLogAnswers:
     def __init__(
         self, served: BrokerLog | None, slow_s: float, turn: Callable[[], Awaitable[None]]
     ) -> None:
-        """
-        Each piece but the first waits for a *turn*; a client that takes none for *slow_s* is cut
-        off.
-        """
+        """Later pieces wait for a *turn*; a client that stalls for *slow_s* is cut off."""
         self._served = served
         self._slow_s = slow_s
         self._turn = turn
@@ -62,7 +58,7 @@ class BrokerLogAnswers:
     async def _file(self, request: web.Request, values: Values) -> web.StreamResponse:
         served = self._required
         file = await served.sealed(_place_of(values), values["name"])
-        asked = bytes_asked(request.headers.get("Range"), file.size_bytes)
+        asked = requested_range(request.headers.get("Range"), file.size_bytes)
         if asked is None:
             served.figures.refused["range"] += 1
             return _outside(file)

@@ -1,10 +1,9 @@
 """
 The connections of the HTTP server, and the limits on them: idle ones keep no client out.
 
-When all places are taken the one goes that has been without a request for longest, so that a probe,
-which asks at once, always gets in. Of questions no more are taken up at a time than leave some
-places to probes, and they take turns, so that however many there are a probe waits for one of them.
-Invariant: a connection is in here from its beginning to its end, and only then.
+When all places are taken the longest idle one goes, so that a probe, which asks at once, gets in.
+Some places stay free of questions, and these take turns, so that a probe waits for one of them at
+most. Invariant: a connection is in here from its beginning to its end, and only then.
 """
 
 from __future__ import annotations
@@ -40,17 +39,13 @@ _FULL: Final = (
 
 
 class ServedConnection(asyncio.Protocol):
-    """Watches one connection; all bytes go on to the server's own protocol."""
-
     def __init__(self, inner: asyncio.Protocol, connections: Connections) -> None:
         self.inner = inner
         self._connections = connections
         self._is_taken = False
         self.transport: asyncio.Transport | None = None
         self.client: Client | None = None
-        """Whose it counts as."""
         self.quiet_s: float | None = None
-        """Since when no request is under way; `None`: one is."""
         self.begun_s: float | None = None
         """Since when a request is expected: something of it came, or it is the first."""
         self.blocked_s: float | None = None
@@ -92,14 +87,11 @@ class ServedConnection(asyncio.Protocol):
 
 
 class Connections:
-    """Takes connections, ends those that are overdue, and counts both."""
-
     def __init__(self, settings: HttpSettings, figures: HttpCounters, limits: ClientLimits) -> None:
         self._settings = settings
         self._figures = figures
         self._limits = limits
         self._open: dict[object, ServedConnection] = {}
-        """By the server's own protocol of each."""
         self._questions = 0
         most = settings.connections_max
         self._questions_max = max(1, most - max(1, most // _KEPT_SHARE))
@@ -107,7 +99,6 @@ class Connections:
         self._look: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        """Look after them from now on."""
         settings = self._settings
         look_s = min(settings.head_timeout_ms, settings.slow_client_ms) / 1_000 / _LOOKS
         look_s = min(max(look_s, _LOOK_LEAST_S), _LOOK_MOST_S)
@@ -124,7 +115,6 @@ class Connections:
         look(loop.time())
 
     def close(self) -> None:
-        """Stop looking after the connections; their owner ends them."""
         if self._look is not None:
             self._look.cancel()
             self._look = None
@@ -209,10 +199,7 @@ class Connections:
             self._questions -= 1
 
     async def turn(self) -> None:
-        """
-        Wait for a turn: each pass of the event loop answers one of the waiting requests and pages,
-        so that other work comes up in between.
-        """
+        """Wait for a turn: each pass of the event loop answers one waiting request or page."""
         await self._turn.acquire()
         asyncio.get_running_loop().call_soon(self._turn.release)
 

@@ -36,7 +36,6 @@ _ABOUT: Final = (
 
 
 def document(version: str) -> View:
-    """Return the document; *version* is that of the program."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "rlmm", "version": version, "description": _ABOUT},

@@ -1,8 +1,8 @@
 """
 The query parameters of a URL, and how each is read.
 
-Invariant: an unknown parameter, or one that is given twice, is refused by name: the answer would
-be another than the client expects.
+Invariant: an unknown parameter, or one given twice, is refused by name, as the answer would
+surprise the client.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ _WORDS: Final = {"true": True, "1": True, "": True, "false": False, "0": False}
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: how its text is read, and how it is described."""
-
     name: str
     description: str
     schema: View
@@ -63,7 +61,6 @@ read_int32, read_int64 = _whole(INT32_MAX), _whole(INT64_MAX)
 
 
 def read_flag(name: str, text: str) -> bool:
-    """Read true or false; a name without a value is true."""
     if text not in _WORDS:
         msg = f"{name} must be true or false, got {text!a:.80}"
         raise InvalidArgument(msg)
@@ -149,7 +146,6 @@ VERBOSE: Final = Parameter(
 
 
 def read_parameters(known: Iterable[Parameter], said: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return the values of *said* by name; an absent parameter has none."""
     by_name = {one.name: one for one in known}
     values: dict[str, Any] = {}
     for name, text in said:
@@ -181,7 +177,6 @@ _LOOKUP: Final = {"topic_id": str, "topic": str, "partition": int, "epoch": int,
 
 
 def read_lookups(body: object, lookups_max: int) -> list[tuple[TopicIdPartition, int, int]]:
-    """Read the look-ups in the body of a request: `{"lookups": [...]}`."""
     if not isinstance(body, dict) or set(body) != {"lookups"}:
         raise InvalidArgument('the body must be an object {"lookups": [...]}')
     lookups = body["lookups"]

@@ -1,8 +1,7 @@
 """
-Every question of `/v1` that has one short answer: from parameters to the view that answers it.
+The queries of `/v1` with one short answer: from parameters to the view that answers it.
 
-What has to be fresh waits first; nothing is awaited between admission and answer, as for every
-other client. Long listings are in `rlmm.http.streaming`.
+What has to be fresh waits first; nothing is awaited between admission and answer.
 """
 
 from __future__ import annotations
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from rlmm.metrics.served_state import ServedState
     from rlmm.views.values import ViewObject
 
-Values = "Mapping[str, Any]"
-
 
 def reads_of(engine: Engine, client: Client) -> PartitionQueries:
     """Return the reads that *client* may use: for an administrator all that is stored."""
@@ -66,7 +63,6 @@ async def wait_fresh(
     values: Mapping[str, Any],
     settings: HttpSettings,
 ) -> None:
-    """Wait until everything is applied that the answer has to show."""
     await freshness.wait_fresh(
         engine,
         partitions,
@@ -92,12 +88,10 @@ def segment_for(reads: PartitionQueries, values: Mapping[str, Any]) -> SegmentOr
 def next_segment_with_txn_index(
     reads: PartitionQueries, values: Mapping[str, Any]
 ) -> SegmentOrNoneView:
-    """Find the next segment that may have aborted records."""
-    return _segment_or_none(
-        reads.next_segment_with_txn_index(
-            partition_of(values), values["epoch"], values["offset"]
-        )
-    )  # fmt: skip
+    found = reads.next_segment_with_txn_index(
+        partition_of(values), values["epoch"], values["offset"]
+    )
+    return _segment_or_none(found)
 
 
 def highest_offset(reads: PartitionQueries, values: Mapping[str, Any]) -> HighestOffsetView:
@@ -128,7 +122,6 @@ QUESTIONS: Mapping[str, Callable[[PartitionQueries, Mapping[str, Any]], ViewObje
     "size": size,
     "partition-delete": partition_delete,
 }
-"""Queries of one user partition, by the last word of their path."""
 
 
 async def segments_for(
@@ -138,15 +131,13 @@ async def segments_for(
     values: Mapping[str, Any],
     settings: HttpSettings,
 ) -> dict[str, list[ViewObject]]:
-    """Answer each look-up, in their order, by a segment, none, or an error."""
     await wait_fresh(engine, {partition for partition, _, _ in lookups}, values, settings)
-    answers: list[ViewObject] = []
-    for found in reads.segments_for(lookups):
-        if isinstance(found, RlmmError):
-            answers.append(refused_view(found))
-        else:
-            answers.append(_segment_or_none(found))
-    return {"answers": answers}
+    return {
+        "answers": [
+            refused_view(found) if isinstance(found, RlmmError) else _segment_or_none(found)
+            for found in reads.segments_for(lookups)
+        ]
+    }
 
 
 async def ready(

@@ -28,10 +28,7 @@ STATUSES: Final[Mapping[type[errors.RlmmError], int]] = {
     errors.LogUnavailable: 503,
     errors.LogError: 502,
 }
-"""
-The nearest class above an error counts; every other one is a fault of ours, 500. 421 says what
-`not-assigned` means: this service is not the one to ask, another one may be.
-"""
+"""The nearest class above an error counts, else 500; 421: another service has the partition."""
 _RETRY_S: Final = 1
 """When to ask again where the error does not say."""
 
@@ -41,7 +38,6 @@ def status_of(error: RlmmError) -> int:
 
 
 def refused_view(error: RlmmError) -> RefusedView:
-    """Show *error* with the values that it has on the frame protocol."""
     values: Any = error_value(error)
     return RefusedView(ErrorView(*values))
 

@@ -24,8 +24,6 @@ class SegmentOrNoneView(ViewObject):
 
 
 class LookupView(PartitionView):
-    """One look-up of `segments-for`."""
-
     epoch: Int32
     offset: Int64
 
@@ -101,9 +99,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
     "SegmentLine": any_of("Segment", "Refused", "SegmentsEnd"),
     "Answers": {
         "type": "object",
-        "properties": {
-            "answers": {"type": "array", "items": any_of("SegmentOrNone", "Refused")},
-        },
+        "properties": {"answers": {"type": "array", "items": any_of("SegmentOrNone", "Refused")}},
         "required": ["answers"],
         "additionalProperties": False,
     },
@@ -111,4 +107,3 @@ SCHEMAS: Final[Mapping[str, Any]] = {
     "Text": {"type": "string"},
     "Document": {"type": "object"},
 }
-"""By name: every answer, and the objects in them."""

@@ -1,9 +1,8 @@
 """
-The HTTP server: it runs from the first moment of the process to its last, on the same event loop.
+The HTTP server: it runs from the process's first moment to its last, to report on it always.
 
-It starts before any log is opened and stops after the last one is closed, so that it can always
-answer how the process stands. Invariant: once closed, it leaves no connection and no task; and no
-slow client delays that for longer than is allowed.
+Invariant: once closed, it leaves no connection and no task; and no slow client delays that for
+longer than is allowed.
 """
 
 from __future__ import annotations
@@ -11,27 +10,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from rlmm.access.peer_credentials import is_loopback
-from rlmm.errors import ConfigError
-from rlmm.http.app import HttpApi
+from rlmm.errors import ConfigError, InvalidArgument, RlmmError
+from rlmm.http.app import SERVER, HttpApi, refusal, refused_by_status
 from rlmm.http.authorization import RequestAuthorizer
 from rlmm.http.connections import Connections, ServedConnection
-from rlmm.http.protocol import RequestProtocol
 from rlmm.http.settings import LocalRole
 from rlmm.metrics.http_statistics import HttpCounters
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
+
+    from aiohttp.web_request import BaseRequest
 
     from rlmm.access.authentication import Authenticator
     from rlmm.http.settings import HttpSettings
     from rlmm.metrics.served_state import ServedState
+
 
 _log = logging.getLogger(__name__)
 
@@ -39,8 +40,6 @@ _BACKLOG: Final = 128
 
 
 class HttpServer:
-    """Serves the state of *sources* as long as the `async with` lasts."""
-
     def __init__(
         self,
         sources: ServedState,
@@ -48,9 +47,7 @@ class HttpServer:
         door: Authenticator,
         token_file: Path | None = None,
     ) -> None:
-        """
-        The server writes *token_file*, a token that *door* accepts, for this machine's own user.
-        """
+        """Write *token_file*, a token that *door* accepts, for this machine's own user."""
         self._settings = settings
         self._door = door
         self._token_file = token_file
@@ -70,20 +67,13 @@ class HttpServer:
         )
         self._server: asyncio.Server | None = None
         self.addresses: list[tuple[str, int]] = []
-        """Where it is reached."""
 
     async def __aenter__(self) -> Self:
         """Listen, if anywhere; raises `ConfigError` where that is not possible."""
         await self.begin()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the server and the requests under way."""
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def begin(self) -> None:
@@ -111,7 +101,6 @@ class HttpServer:
         _log.info("%s", self._how_asked(_url(scheme, *self.addresses[0])))
 
     def show_token_file(self, path: Path) -> None:
-        """Name *path* as the file in which this machine's own user finds a token."""
         self._token_file = path
         if self.addresses:
             scheme = "http" if self._handshakes is None else "https"
@@ -128,7 +117,6 @@ class HttpServer:
         return "/v1 is closed to everybody: access.tokens_file, which gives tokens, is not set"
 
     async def close(self) -> None:
-        """Take no connection any more, and end those that there are."""
         server, self._server = self._server, None
         if server is None:
             return
@@ -155,6 +143,55 @@ class HttpServer:
 
 
 def _url(scheme: str, host: str, port: int) -> str:
-    """Return the URL of the server; with this machine's own address where it listens on all."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not listened to
     return f"{scheme}://[{shown}]:{port}" if ":" in shown else f"{scheme}://{shown}:{port}"
+
+
+NO_HTTP: Final = "this is no request of HTTP: its head or its body cannot be understood"
+
+
+class RequestProtocol(web.RequestHandler):
+    """Reads requests, and refuses those that are not HTTP in our own words."""
+
+    __slots__ = ("_figures",)
+
+    def __init__(self, manager: web.Server, figures: HttpCounters, **options: Any) -> None:
+        super().__init__(manager, **options)
+        self._figures = figures
+
+    def handle_error(
+        self,
+        request: BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer where the application was not called or has failed; the connection ends then."""
+        if isinstance(exc, HttpProcessingError) or status < 500:
+            _log.debug("a request could not be understood: %s", type(exc).__name__)
+            response = refusal(InvalidArgument(NO_HTTP), status)
+        else:
+            _log.error("a request could not be answered", exc_info=exc)
+            response = refusal(RlmmError("a fault of the service: its log says more"))
+        if request.writer.output_size > 0:
+            raise ConnectionError(message)
+        self._figures.count("other", response.status)
+        response.headers["Server"] = SERVER
+        response.force_close()
+        return response
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        error = kw.get("exc_info")
+        if isinstance(error, (HttpProcessingError, web.RequestPayloadError)):
+            _log.debug("the rest of a request could not be understood: %s", type(error).__name__)
+        else:
+            super().log_exception(*args, **kw)
+
+    async def finish_response(
+        self, request: BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Answer; a request that HTTP itself refuses gets an error as everywhere."""
+        if isinstance(resp, web.HTTPException):
+            resp = refused_by_status(resp)
+            self._figures.count("other", resp.status)
+        return await super().finish_response(request, resp, start_time)

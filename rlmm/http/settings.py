@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.settings import address_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_INT32_MAX = 2**31 - 1
 _PORT_MAX = 2**16 - 1
 NOWHERE = "none"
 """An address that says that nothing is listened to."""
@@ -20,20 +20,15 @@ NO_FILE = "none"
 """A path that says that no token is made."""
 FILE_NAME = "http.token"
 """Of the file of the token in the data folder, where no path is said."""
-_MOST = {"lookups_max": 10_000, "reads_max": 256}
 
 
 class LocalRole(StrEnum):
-    """Limits requests without a token, on listeners that no other machine reaches."""
-
     NONE = "none"
     READER = "reader"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """Sets the address of health, metrics and the JSON API, and their clients' rights."""
-
     listen: str = "127.0.0.1:7405"
     """`host:port` where HTTP is spoken, `none` for nowhere; port 0 takes a free one, which is
     logged. The default is for this machine alone, so that nothing is reachable over a network
@@ -95,23 +90,11 @@ class HttpSettings:
     """How long answers under way may take at the very end, after everything else has ended."""
 
     def __post_init__(self) -> None:
-        """Refuse a setting that cannot work, naming the key."""
-        for name in (
-            "user_partitions_max", "connections_max", "head_timeout_ms", "idle_timeout_ms",
-            "body_timeout_ms", "slow_client_ms", "wait_timeout_ms_max", "client_max_size",
-            "lookups_max", "heartbeat_age_ms_max", "stop_timeout_ms",
-        ):  # fmt: skip
-            value, most = getattr(self, name), _MOST.get(name, _INT32_MAX)
-            if value is None and name == "user_partitions_max":
-                continue
-            if type(value) is not int or not 1 <= value <= most:
-                msg = f"http.{name} must be a whole number from 1 to {most}, got {value!r}"
-                raise ConfigError(msg)
+        require_whole_numbers("http.", self, lookups_max=(1, 10_000))
         _ = self.address
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Return host and port of HTTP; `None` where it is off."""
         if self.listen == NOWHERE:
             return None
         host, colon, port = self.listen.rpartition(":")
@@ -128,10 +111,7 @@ class HttpSettings:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLogSettings:
-    """
-    Names the log folders of this machine's brokers that HTTP serves, to be read only, and the
-    source of their last stable offsets.
-    """
+    """Names the log folders of this machine's brokers that HTTP serves, to be read only."""
 
     folders: tuple[str, ...] = ()
     """Log folders of the brokers of this machine, as in their `log.dirs`, for copies of segments by
@@ -178,8 +158,4 @@ class BrokerLogSettings:
                 "is not set"
             )
             raise ConfigError(msg)
-        for name in ("stable_age_ms_max", "ask_timeout_ms", "reads_max", "read_timeout_ms"):
-            value, most = getattr(self, name), _MOST.get(name, _INT32_MAX)
-            if type(value) is not int or not 1 <= value <= most:
-                msg = f"broker_log.{name} must be a whole number from 1 to {most}, got {value!r}"
-                raise ConfigError(msg)
+        require_whole_numbers("broker_log.", self, reads_max=(1, 256))

@@ -1,9 +1,9 @@
 """
-Long listings: written page by page, so that neither side ever holds the whole.
+Long listings: written page by page, as a JSON array or one object a line.
 
-A JSON array, or one object a line. Each page is admitted anew. Invariant: a listing that came to
-its end says so, by its bracket or by its last line; where the gate closes in between the last
-element is an error, and a client that sees neither has not seen all.
+Each page is admitted anew. Invariant: a complete listing says so, by its bracket or last line;
+where the gate closes in between the last element is an error, and a client that sees neither has
+not seen all.
 """
 
 from __future__ import annotations
@@ -99,10 +99,9 @@ async def stream_segments(
     turn: Callable[[], Awaitable[None]],
 ) -> web.StreamResponse:
     """
-    Write the listing. A refusal before the first segment is an error like any other.
+    Write the listing; a refusal before the first segment is an error like any other.
 
-    It waits for a *turn* before each page but the first, whose turn it has. A client that
-    does not take a page for *slow_s* is cut off.
+    Each page but the first waits for a *turn*. A client that stalls for *slow_s* is cut off.
     """
     partition, epoch = partition_of(values), values.get("epoch")
     page = await next_page(reads, partition, epoch, None, PAGE)

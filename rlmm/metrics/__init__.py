@@ -1,9 +1,8 @@
 """
 The metrics for Prometheus: one table, each metric with its meaning and when to worry.
 
-The collector reads the table and so does docs/metrics.md; nothing is counted here. Invariant: the
-configuration bounds the names of series; clients and topics do not, unless the operator asks for
-that and sets a limit.
+Invariant: the configuration bounds the names of series; clients and topics do not, unless the
+operator asks for that and sets a limit.
 
 May be imported by `rlmm.cli`, `rlmm.http`.
 
@@ -11,8 +10,7 @@ May be imported by `rlmm.cli`, `rlmm.http`.
 - `cluster_metrics`: The metrics of each cluster.
 - `http_statistics`: Counts of HTTP requests and answers.
 - `metric`: A metric, and the data of one scrape.
-- `os_statistics`: Statistics of the operating system about this process.
-- `page`: The answer to a scrape.
+- `page`: The answer to a scrape, and the statistics of the operating system.
 - `partition_metrics`: The metrics of a cluster's parts.
 - `process_metrics`: The metrics of the process.
 - `served_state`: The state that is shown, and its sources.

@@ -29,40 +29,35 @@ def _by_reason(
     return figures
 
 
+GAUGE, COUNTER = MetricKind.GAUGE, MetricKind.COUNTER
+
 BROKER_LOG: Final[tuple[Metric, ...]] = (
     one(
-        "rlmm_broker_log_sent_bytes_total",
-        MetricKind.COUNTER,
+        "rlmm_broker_log_sent_bytes_total", COUNTER,
         _figure(lambda found: found.sent_bytes),
         "Bytes of brokers' files that went to clients.",
         "Near what the network or the disks give: brokers need both.",
     ),
     one(
-        "rlmm_broker_log_files_total",
-        MetricKind.COUNTER,
+        "rlmm_broker_log_files_total", COUNTER,
         _figure(lambda found: found.files),
         "Answers with a file, or a part of one.",
     ),
     one(
-        "rlmm_broker_log_files_under_way",
-        MetricKind.GAUGE,
+        "rlmm_broker_log_files_under_way", GAUGE,
         _figure(lambda found: found.under_way),
         "Of these, those under way.",
         "Near seven of eight of `http.connections_max`.",
     ),
     keyed(
-        "rlmm_broker_log_cut_short_total",
-        MetricKind.COUNTER,
-        ("reason",),
+        "rlmm_broker_log_cut_short_total", COUNTER, ("reason",),
         _by_reason(CUT_SHORT, lambda found: found.cut_short),
         "Answers with less than they promised: `changed`, the file was deleted or is another one; "
         "`disk`, it could not be read; `slow`, the client did not read.",
         "`disk` rises.",
     ),
     keyed(
-        "rlmm_broker_log_refused_total",
-        MetricKind.COUNTER,
-        ("reason",),
+        "rlmm_broker_log_refused_total", COUNTER, ("reason",),
         _by_reason(REFUSALS, lambda found: found.refused),
         "Requests for files that were refused: `absent`, there is none, or none of that kind is "
         "served; `not-sealed`, not rolled or not stable; `stable-offset-unknown`, nobody told what "
@@ -70,16 +65,14 @@ BROKER_LOG: Final[tuple[Metric, ...]] = (
         "`stable-offset-unknown` or `disk` rise.",
     ),
     one(
-        "rlmm_broker_log_stable_offset_questions_total",
-        MetricKind.COUNTER,
+        "rlmm_broker_log_stable_offset_questions_total", COUNTER,
         _figure(lambda found: found.questions),
         "How often the cluster was asked for the last stable offset of a partition.",
     ),
     one(
-        "rlmm_broker_log_stable_offset_failures_total",
-        MetricKind.COUNTER,
+        "rlmm_broker_log_stable_offset_failures_total", COUNTER,
         _figure(lambda found: found.questions_failed),
         "How often it did not tell.",
         "It rises: nothing of those partitions is served; the answers say why.",
     ),
-)
+)  # fmt: skip

@@ -22,7 +22,6 @@ GAUGE, COUNTER = MetricKind.GAUGE, MetricKind.COUNTER
 
 
 def tally_by_verdict(tally: Tally) -> dict[str, float]:
-    """Return the offsets passed, by verdict."""
     return {
         "applied": tally.applied,
         "duplicate": tally.duplicate,

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from rlmm.engine.service import ServiceStatistics
     from rlmm.engine.statistics import EngineStatistics
     from rlmm.metrics.http_statistics import HttpCounters
-    from rlmm.metrics.os_statistics import ProcessFigures
-    from rlmm.metrics.served_state import SidecarFigures
+    from rlmm.metrics.page import ProcessFigures
     from rlmm.pump.statistics import FollowerStatistics
+    from rlmm.sidecar.statistics import SidecarStatistics
     from rlmm.telemetry.logs import LinesStatistics
     from rlmm.views.readiness import ProcessStatus
 
@@ -37,8 +37,6 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineMetrics:
-    """Holds one engine at the time of a scrape."""
-
     name: str
     engine: EngineStatistics
     scrape: Scrape
@@ -46,8 +44,6 @@ class EngineMetrics:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMetrics:
-    """Holds one metadata partition at the time of a scrape."""
-
     number: int
     follower: FollowerStatistics
     cluster: EngineMetrics
@@ -55,19 +51,16 @@ class PartitionMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """Everything that one scrape reads."""
-
     version: str
     now_s: float
     now_ms: int
     standing: ProcessStatus
     is_started: bool
     service: ServiceStatistics | None
-    """`None` before the service is there."""
     process: ProcessFigures
     http: HttpCounters
     lines: LinesStatistics | None
-    sidecar: SidecarFigures | None
+    sidecar: SidecarStatistics | None
     access: AccessStatistics | None
     broker_log: BrokerLogFigures | None
     has_places: bool
@@ -86,8 +79,6 @@ class Scrape:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric: its name, its help, and the function that reads its values."""
-
     name: str
     kind: MetricKind
     labels: tuple[str, ...]
@@ -98,7 +89,6 @@ class Metric:
 
     @property
     def series(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the names of its Prometheus series, and their labels."""
         if self.kind is not MetricKind.HISTOGRAM:
             return {self.name: self.labels}
         return {
@@ -115,7 +105,6 @@ def one(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """Define a metric of the process with one value."""
     return Metric(name, kind, (), meaning, worry, lambda scrape: [((), read(scrape))])
 
 
@@ -126,8 +115,6 @@ def of_clusters(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """Define a metric with one value for each cluster."""
-
     def samples(scrape: Scrape) -> Iterator[Sample]:
         for cluster in scrape.clusters():
             yield (cluster.name,), read(cluster)
@@ -143,8 +130,6 @@ def by(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """Define a metric with several values for each cluster, distinguished by *label*."""
-
     def samples(scrape: Scrape) -> Iterator[Sample]:
         for cluster in scrape.clusters():
             for value, figure in read(cluster).items():
@@ -160,8 +145,6 @@ def of_places(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """Define a metric with one value for each metadata partition."""
-
     def samples(scrape: Scrape) -> Iterator[Sample]:
         for place in scrape.places():
             yield (place.cluster.name, str(place.number)), read(place)
@@ -177,5 +160,4 @@ def keyed(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """Define a metric of the process with several values."""
     return Metric(name, kind, labels, meaning, worry, lambda scrape: read(scrape).items())

@@ -1,13 +1,13 @@
-"""
-The metrics page: a scrape reads all values in one step of the event loop.
-
-Statistics of the operating system are read in a thread before, because that blocks.
-"""
+"""The metrics page: a scrape reads all values in one step of the event loop."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import os
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
@@ -18,7 +18,6 @@ from prometheus_client.registry import Collector
 from rlmm.base.duration_histogram import DurationStatistics
 from rlmm.base.threads import in_own_thread
 from rlmm.metrics.metric import Metric, MetricKind, Scrape
-from rlmm.metrics.os_statistics import ProcessFigures, measure_process
 from rlmm.metrics.table import METRICS
 
 if TYPE_CHECKING:
@@ -32,17 +31,13 @@ if TYPE_CHECKING:
 
 
 class SourcesCollector(Collector):
-    """Reads every metric of the table from *sources* at each collection."""
-
     def __init__(self, sources: ServedState, settings: HttpSettings, figures: HttpCounters) -> None:
         self._sources = sources
         self._settings = settings
         self._figures = figures
         self.process = ProcessFigures()
-        """What the operating system said last."""
 
     def collect(self) -> Iterator[Family]:
-        """Yield every metric that has a value now."""
         scrape = self._scrape()
         for metric in METRICS:
             family = _family(metric)
@@ -97,7 +92,7 @@ class MetricsPage:
         Return all metrics in the format that the client accepts.
 
         Scrapes run one after the other, with passes of the event loop in between: each takes 10 ms,
-        and any client may request them, so that many at once would delay every other client.
+        so that many at once would delay every other client.
         """
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         async with self._turn:
@@ -106,3 +101,48 @@ class MetricsPage:
         return web.Response(
             body=body, headers={"Content-Type": content_type, "Cache-Control": "no-store"}
         )
+
+
+_SELF: Final = Path("/proc/self")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFigures:
+    """Resources of the process; `None` if the system does not tell."""
+
+    resident_bytes: int | None = None
+    threads: int | None = None
+    open_fds: int | None = None
+    max_fds: int | None = None
+    cpu_s: float | None = None
+    begin_s: float | None = None
+
+
+def measure_process() -> ProcessFigures:
+    try:
+        fields = (_SELF / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2]
+        said = fields.split()
+        ticks = os.sysconf("SC_CLK_TCK")
+        return ProcessFigures(
+            resident_bytes=int(said[21]) * os.sysconf("SC_PAGE_SIZE"),
+            threads=int(said[17]),
+            open_fds=sum(1 for _ in (_SELF / "fd").iterdir()) - 1,  # one of them is for this look
+            max_fds=_limit(),
+            cpu_s=(int(said[11]) + int(said[12])) / ticks,
+            begin_s=_boot_s() + int(said[19]) / ticks,
+        )
+    except (OSError, ValueError, IndexError):
+        return ProcessFigures()
+
+
+def _limit() -> int | None:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _boot_s() -> float:
+    for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(" ")
+        if name == "btime":
+            return float(value)
+    raise ValueError(line)

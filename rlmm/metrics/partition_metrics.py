@@ -1,7 +1,4 @@
-"""
-Metrics of the parts of a cluster: snapshots, the log, metadata partitions, and, where configured,
-user partitions. Pure.
-"""
+"""Metrics of a cluster's snapshots, log, metadata partitions and, if set, user partitions. Pure."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rlmm.access.authentication import AccessStatistics
     from rlmm.access.limits import ClientFigures
-    from rlmm.metrics.served_state import SidecarFigures
+    from rlmm.sidecar.statistics import SidecarStatistics
     from rlmm.telemetry.logs import LinesStatistics
 
     Keyed = Mapping[tuple[str, ...], float]
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 GAUGE, COUNTER = MetricKind.GAUGE, MetricKind.COUNTER
 
 
-def _sidecar(read: Callable[[SidecarFigures], float]) -> Callable[[Scrape], float | None]:
+def _sidecar(read: Callable[[SidecarStatistics], float]) -> Callable[[Scrape], float | None]:
     return lambda scrape: None if scrape.sidecar is None else read(scrape.sidecar)
 
 
-def _sidecar_by(read: Callable[[SidecarFigures], Mapping[str, int]]) -> Callable[[Scrape], Keyed]:
+def _sidecar_by(
+    read: Callable[[SidecarStatistics], Mapping[str, int]],
+) -> Callable[[Scrape], Keyed]:
     def figures(scrape: Scrape) -> Keyed:
         found = {} if scrape.sidecar is None else read(scrape.sidecar)
         return {(name,): count for name, count in found.items()}
@@ -42,9 +44,7 @@ def _access(read: Callable[[AccessStatistics], float | None]) -> Callable[[Scrap
     return lambda scrape: None if scrape.access is None else read(scrape.access)
 
 
-def _access_by(
-    read: Callable[[AccessStatistics], Mapping[str, int]],
-) -> Callable[[Scrape], Keyed]:
+def _access_by(read: Callable[[AccessStatistics], Mapping[str, int]]) -> Callable[[Scrape], Keyed]:
     def figures(scrape: Scrape) -> Keyed:
         found = {} if scrape.access is None else read(scrape.access)
         return {(str(name),): count for name, count in found.items()}

@@ -1,6 +1,5 @@
 """
-State that health, metrics and the API show, read from the engines of the process when a client
-asks.
+State that health, metrics and the API show, read from the engines when a client asks.
 
 Invariant: an answer exists before the service is up and after it has stopped, and it never claims
 that all is well.
@@ -9,7 +8,7 @@ that all is well.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rlmm.errors import NotReady, WrongCluster
 from rlmm.log.replay_progress import NotReadyReason
@@ -17,93 +16,15 @@ from rlmm.views.readiness import ProcessStatus
 from rlmm.views.status import copying_view, figures_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from rlmm.access.authentication import AccessStatistics
     from rlmm.broker_files.sealed_segments import BrokerLog
     from rlmm.engine.engine import Engine
-    from rlmm.engine.service import ServiceStatistics
+    from rlmm.engine.service import Service
+    from rlmm.sidecar.statistics import SidecarStatistics
     from rlmm.telemetry.logs import LinesStatistics
     from rlmm.views.values import View
-
-
-class ServedProcess(Protocol):
-    """The service as health and metrics see it."""
-
-    engines: dict[str, Engine]
-    expected: tuple[str, ...]
-    failure: str
-    opening: dict[str, str]
-
-    @property
-    def missing(self) -> Mapping[str, str]:
-        """Engines that were added at run time and are absent now, by name, with the reason."""
-
-    @property
-    def end(self) -> str:
-        """Return why the service answers nothing any more."""
-
-    def statistics(self) -> ServiceStatistics: ...
-
-
-class SidecarFigures(Protocol):
-    """Counters of the frame server."""
-
-    @property
-    def connections(self) -> Mapping[str, int]: ...
-
-    @property
-    def connections_max(self) -> int: ...
-
-    @property
-    def accepted(self) -> int:
-        """Connections since the start."""
-
-    @property
-    def refused(self) -> int:
-        """Connections above the limit."""
-
-    @property
-    def cut_off(self) -> Mapping[str, int]:
-        """Connections that the service closed, by reason."""
-
-    @property
-    def answered(self) -> Mapping[str, int]: ...
-
-    @property
-    def refusals(self) -> Mapping[tuple[str, str], int]:
-        """Refused requests by method and code."""
-
-    @property
-    def waiting(self) -> int: ...
-
-    @property
-    def waiting_bytes(self) -> int: ...
-
-    @property
-    def abandoned(self) -> int:
-        """Waiting requests whose client has disconnected."""
-
-    @property
-    def bytes_in(self) -> int: ...
-
-    @property
-    def bytes_out(self) -> int: ...
-
-    @property
-    def held_bytes(self) -> int: ...
-
-    @property
-    def greeting_bytes(self) -> int:
-        """Received bytes of connections before their hello."""
-
-    @property
-    def slow_clients(self) -> int:
-        """Return how often a client did not read its answers in time."""
-
-    @property
-    def takeovers(self) -> int:
-        """Return how often a new start of a broker replaced an older one."""
 
 
 class ServedState:
@@ -114,7 +35,7 @@ class ServedState:
         version: str,
         *,
         lines: Callable[[], LinesStatistics] | None = None,
-        sidecar: Callable[[], SidecarFigures] | None = None,
+        sidecar: Callable[[], SidecarStatistics] | None = None,
         access: Callable[[], AccessStatistics] | None = None,
         broker_log: BrokerLog | None = None,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
@@ -125,16 +46,14 @@ class ServedState:
         self.access = access
         self.broker_log = broker_log
         self.now_ms = now_ms
-        self.process: ServedProcess | None = None
+        self.process: Service | None = None
         self.is_started = False
         """Whether everything was answered from at least once."""
 
-    def begin(self, process: ServedProcess) -> None:
-        """Attach the service; its logs need not be open yet."""
+    def begin(self, process: Service) -> None:
         self.process = process
 
     def standing(self) -> ProcessStatus:
-        """Return the readiness of the process."""
         process = self.process
         if process is None:
             return ProcessStatus({}, is_begun=False)
@@ -172,10 +91,9 @@ class ServedState:
 
     def engine(self, cluster: str | None) -> tuple[str, Engine]:
         """
-        Return the engine of *cluster*, by name or id, and its name; `None` selects the only one.
+        Return the engine of *cluster*, by name or id, and its name; `None` means the only one.
 
-        Raises `WrongCluster` without a match or with several, and `NotReady` while that is not
-        known.
+        Raises `WrongCluster` without a match or with several, `NotReady` while it is unknown.
         """
         process = self.process
         if process is None:

@@ -1,8 +1,8 @@
 """
 The run of the process: opens the logs, runs the parts under one task group, ends them in order.
 
-A failed part ends the process with an error that names it; a signal ends it in order and within a
-deadline, and an error names what hangs.
+A failed part ends the process with an error that names it; a signal ends it within a deadline, and
+an error names what hangs.
 """
 
 from __future__ import annotations
@@ -16,17 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.base.threads import OwnedThread, left_behind
 from rlmm.engine.log_opening import OpeningLog
-from rlmm.engine.plan import (
-    EnginePlan,
-    LogOpener,
-)
+from rlmm.engine.plan import EnginePlan, LogOpener
 from rlmm.engine.service import Service
-from rlmm.errors import (
-    PartFailed,
-    RlmmError,
-    StopTimedOut,
-    first_of,
-)
+from rlmm.errors import PartFailed, RlmmError, StopTimedOut, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,12 +51,12 @@ async def serve(
     on_ending: Callable[[], None] | None = None,
 ) -> None:
     """
-    Run the engines of *plans*, and the parts *beside* them, by name, until a signal or a failed
-    part ends the service in order. Calls *on_made* before it opens any log, *on_started* when the
-    engines have begun, and *on_ending* before it ends anything.
+    Run the engines of *plans* and the parts *beside* them until a signal or a failed part.
 
-    Raises the error of a failed part, `PartFailed` for one that is not an `RlmmError`, and
-    `StopTimedOut` with the names of what had not ended after *stop_s*.
+    Calls *on_made* before it opens any log, *on_started* when the engines have begun, and
+    *on_ending* before it ends anything. Raises the error of a failed part, `PartFailed` for one
+    that is not an `RlmmError`, and `StopTimedOut` with the names of what had not ended after
+    *stop_s*.
     """
     loop = asyncio.get_running_loop()
     asked: asyncio.Future[str] = loop.create_future()
@@ -106,10 +98,7 @@ async def _open_and_run(
 
 
 async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
-    """
-    Open all logs at a time; one that is not open in time gets a stand-in. Raises the error of the
-    first plan, where several fail.
-    """
+    """Open all logs at a time, with stand-ins for late ones; raises the first plan's error."""
     if not plans:
         return []
     begin_s = asyncio.get_running_loop().time()
@@ -121,7 +110,10 @@ async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
         await asyncio.wait(openings, timeout=_OPENING_S, return_when=first)
         failed = [number for number, each in enumerate(openings) if _failure(each) is not None]
         if not failed:
-            return [_found(service, begin_s, *each) for each in zip(plans, openings, strict=True)]
+            return [
+                _log_or_stand_in(service, begin_s, *each)
+                for each in zip(plans, openings, strict=True)
+            ]
         if failed[0]:
             await asyncio.wait(openings[: failed[0]], timeout=_EARLIER_S, return_when=first)
     except asyncio.CancelledError:
@@ -133,10 +125,9 @@ async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
     raise errors[0]
 
 
-def _found(
+def _log_or_stand_in(
     service: Service, begin_s: float, plan: EnginePlan, opening: asyncio.Task[LogOpener]
 ) -> LogOpener:
-    """Return the log, or its stand-in while it is not open."""
     if opening.done():
         return opening.result()
 
@@ -155,7 +146,6 @@ def _found(
 
 
 async def _give_up(openings: list[asyncio.Task[LogOpener]]) -> list[BaseException]:
-    """Cancel the unfinished tasks; return the errors of the rest."""
     errors = [error for error in map(_failure, openings) if error is not None]
     for each in openings:
         each.cancel()
@@ -170,12 +160,7 @@ def _failure(task: asyncio.Task[Any]) -> BaseException | None:
 
 
 async def pool_over(timeout_s: float) -> None:
-    """
-    End the threads of the event loop's own pool.
-
-    Raises `StopTimedOut` with their names where one hangs: it would hold up the end of the
-    interpreter.
-    """
+    """End the threads of the event loop's pool; raises `StopTimedOut` where one hangs."""
     ending = asyncio.get_running_loop().shutdown_default_executor()
     task = asyncio.create_task(ending, name="threads")
     _, pending = await asyncio.wait([task], timeout=timeout_s)
@@ -195,7 +180,6 @@ def _threads() -> str:
 
 
 def _log_reason(service: Service, work: asyncio.Task[None], asked: asyncio.Future[str]) -> None:
-    """Log why the service ends, with a traceback for a bug."""
     if asked.done():
         _log.info("stopping: %s", asked.result())
         return
@@ -207,7 +191,6 @@ def _log_reason(service: Service, work: asyncio.Task[None], asked: asyncio.Futur
 
 
 def _cause(error: BaseException) -> RlmmError:
-    """Return the error of a failed part, as an `RlmmError` that names it."""
     first = first_of(error)
     if isinstance(first, RlmmError):
         return first
@@ -223,10 +206,7 @@ def _request_stop(asked: asyncio.Future[str], number: signal.Signals) -> None:
 
 
 async def _end(service: Service, work: asyncio.Task[None], stop_s: float) -> None:
-    """
-    Stop answering, stop reading, write the last snapshots, close the logs; name the parts that
-    hang.
-    """
+    """Stop answering and reading, write snapshots, close the logs; name the parts that hang."""
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + stop_s
     hanging: list[str] = []

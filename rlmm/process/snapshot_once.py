@@ -1,6 +1,4 @@
-"""
-Snapshots without a service: each engine reads its log to the end, and its snapshots are written.
-"""
+"""Snapshots without a service: each engine reads its log to the end and writes its snapshots."""
 
 from __future__ import annotations
 
@@ -28,8 +26,7 @@ async def write_snapshots_once(
     plans: Sequence[EnginePlan], wait_s: float
 ) -> dict[str, SnapshotOutcome]:
     """
-    Read the log of each of *plans*, of observers, all at a time, and write snapshots within
-    *wait_s* in all.
+    Read the logs of *plans*, of observers, and write snapshots, within *wait_s* in all.
 
     Raises nothing for one of them: its obstacle is in its result.
     """

@@ -13,14 +13,14 @@ import os
 import socket
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from rlmm.views.readiness import ProcessStatus, liveness_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rlmm.engine.statistics import EngineStatus
+    from rlmm.engine.service import Service
 
 _log = logging.getLogger("rlmm.notify")
 
@@ -28,38 +28,12 @@ SOCKET_VARIABLE: Final = "NOTIFY_SOCKET"
 WATCHDOG_VARIABLE: Final = "WATCHDOG_USEC"
 WATCHDOG_PID_VARIABLE: Final = "WATCHDOG_PID"
 LOOK_FIRST_S: Final = 0.1
-"""How often the notices look whether the process takes requests, until it does."""
 LOOK_S: Final = 2.0
-"""How often they look for another status from then on."""
 EXTENSION_S: Final = 30.0
-"""Extension of the start time-out that each notice asks for."""
 _EXTENSIONS = 6
 """Notices within one extension, since one may get lost."""
 _STATUS_CHARACTERS_MAX = 500
 _USEC = 1_000_000
-
-
-class _Engine(Protocol):
-    def standing(self) -> EngineStatus: ...
-
-
-class SupervisedProcess(Protocol):
-    """The service, as the supervisor sees it."""
-
-    @property
-    def engines(self) -> Mapping[str, _Engine]: ...
-
-    @property
-    def expected(self) -> tuple[str, ...]: ...
-
-    @property
-    def missing(self) -> Mapping[str, str]: ...
-
-    @property
-    def failure(self) -> str: ...
-
-    @property
-    def end(self) -> str: ...
 
 
 class NotifySocket:
@@ -102,7 +76,6 @@ class NotifySocket:
 
 
 def watchdog_s(environ: Mapping[str, str]) -> float | None:
-    """Return the interval of the watchdog; `None` without one."""
     text, pid = environ.get(WATCHDOG_VARIABLE, ""), environ.get(WATCHDOG_PID_VARIABLE)
     if not (text.isascii() and text.isdigit()) or int(text) == 0:
         return None
@@ -110,22 +83,18 @@ def watchdog_s(environ: Mapping[str, str]) -> float | None:
 
 
 class SupervisorNotices:
-    """Notifies the supervisor of the process; silent without a supervisor."""
-
     def __init__(
-        self,
-        environ: Mapping[str, str],
-        is_open: Callable[[], bool],
-        heartbeat_s_max: float,
+        self, environ: Mapping[str, str], is_open: Callable[[], bool], heartbeat_s_max: float
     ) -> None:
         """
-        *is_open* returns whether requests are taken. The watchdog gets no notice where an engine
-        was not judged for *heartbeat_s_max*.
+        *is_open* returns whether requests are taken.
+
+        The watchdog gets no notice where an engine was not judged for *heartbeat_s_max*.
         """
         address = environ.get(SOCKET_VARIABLE)
         self._socket = NotifySocket(address) if address else None
         self._watchdog_s = watchdog_s(environ) if address else None
-        self._process: SupervisedProcess | None = None
+        self._process: Service | None = None
         self._is_open = is_open
         self._heartbeat_s_max = heartbeat_s_max
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
@@ -133,7 +102,7 @@ class SupervisorNotices:
         self._is_ready = False
         self._extend_s = float("-inf")
 
-    def begin(self, process: SupervisedProcess) -> None:
+    def begin(self, process: Service) -> None:
         self._process = process
 
     @contextmanager
@@ -160,7 +129,6 @@ class SupervisorNotices:
 
     @contextmanager
     def reloading(self) -> Iterator[None]:
-        """Show the process as reloading as long as the block runs."""
         if self._socket is None or not self._is_ready:
             yield  # READY behind it would be wrong before requests are taken
             return

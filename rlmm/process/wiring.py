@@ -41,14 +41,11 @@ if TYPE_CHECKING:
     from rlmm.metrics.served_state import ServedState
 
 LOG_FOLDER = "log"
-"""Folder of the embedded log, below the data folder."""
 SNAPSHOT_FOLDER = "snapshots"
 CLUSTERS_FOLDER = "clusters"
-"""Below the data folder: a folder for each named cluster."""
 
 
 def plans_of(configuration: LoadedConfiguration) -> list[EnginePlan]:
-    """Return one plan for each cluster, or the only one; they share the limit of open files."""
     clusters = configuration.clusters
     if not clusters:
         config = configuration.config
@@ -167,9 +164,7 @@ def _status_of(engine: Engine) -> dict[str, object]:
 
 
 def token_file_of(configuration: LoadedConfiguration) -> Path | None:
-    """
-    Return the file of the token that the service makes for its own user; `None`: it makes none.
-    """
+    """Return the file of the service's token for its own user, if it makes one."""
     config = configuration.config
     said = config.http.token_file
     if said == NO_FILE or config.http.address is None:
@@ -187,20 +182,17 @@ def http_of(
 
 
 def broker_log_of(configuration: LoadedConfiguration) -> BrokerLog | None:
-    """
-    Return the log folders that the service serves, `None` without any.
-
-    Reads the file of `broker_log.command_config`.
-    """
+    """Return the served log folders, if any; reads the file of `broker_log.command_config`."""
     settings = configuration.config.broker_log
     if not settings.folders:
         return None
     timeout_s = settings.ask_timeout_ms / 1_000
-    return BrokerLog(settings, LastStableOffsets(_asked_cluster(configuration.config), timeout_s))
+    return BrokerLog(
+        settings, LastStableOffsets(_cluster_of_stable_offsets(configuration.config), timeout_s)
+    )
 
 
-def _asked_cluster(config: Config) -> KafkaSettings:
-    """Return the cluster that answers last stable offsets."""
+def _cluster_of_stable_offsets(config: Config) -> KafkaSettings:
     settings = config.broker_log
     kafka = config.kafka
     if settings.bootstrap_servers:

@@ -1,8 +1,6 @@
 """
 The frame server: brokers ask and write over a Unix socket or TCP, in the frames of `rlmm.wire`.
 
-`rlmm.wire` reads frames, and the engine answers; this package decides what each client may ask, in
-which order requests are answered, and how much one client may use of what all share.
 Invariant: a read is dispatched in the turn of the event loop in which it is admitted, so that its
 answer is as true as the engine's.
 

@@ -1,10 +1,9 @@
 """
 The starts of one broker, and its partitions, leaders and followers alike.
 
-A restarted broker has reported nothing; the partitions of the start before stay in force until its
-first report. Where it reports in several pieces, partitions that it has not mentioned are kept
-until it has, or for a time. Invariant: an earlier start takes nothing from a later one that has
-reported.
+The earlier start's partitions stay in force until the first report of a new one, and those that a
+piecemeal report has not mentioned until it has, or for a time. Invariant: an earlier start takes
+nothing from a later one that has reported.
 """
 
 from __future__ import annotations
@@ -28,11 +27,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.sidecar.starts")
 
 STARTS_KEPT: Final = 64
-"""Starts of one broker that are remembered in their order, to know an earlier one when it comes
-back. Of more than these only connected ones are."""
+"""Starts of one broker that are remembered, beside connected ones."""
 SETTLE_S: Final = 30.0
-"""Time for a restarted broker to report in several pieces what it has: as long as a client waits
-for the answer to one of them."""
+"""Time for a restarted broker to report in pieces, as long as a client waits for one."""
 NOTHING: Final[frozenset[TopicIdPartition]] = frozenset()
 _NOBODY: Final = Gate()
 """Refuses all as `NotReady`, for brokers without an engine."""
@@ -41,7 +38,6 @@ _NOBODY: Final = Gate()
 @dataclass(frozen=True, slots=True)
 class BrokerStatistics:
     partitions: int | None
-    """`None` before the first report."""
     connections: int
     takeovers: int
     superseded: int
@@ -49,25 +45,19 @@ class BrokerStatistics:
 
 
 class BrokerStart:
-    """Holds one start of one broker, with the queries of its connections."""
-
     __slots__ = ("_is_named", "broker", "connections", "instance", "number", "reads")
 
     def __init__(self, broker: BrokerSessions, instance: Uuid | None, number: int) -> None:
         self.broker = broker
         self.instance = instance
-        """`None`: hello named none. Such starts are all alike: they speak for the start that
-        reported last."""
+        """`None`: hello named none. Such starts speak for the start that reported last."""
         self.number = number
-        """In the order of the starts."""
         self.connections = 0
         self.reads: PartitionQueries
         self.move()
         self._is_named = False
-        """Whether the log has a warning about this start."""
 
     def move(self) -> None:
-        """Use the queries of the broker's engine."""
         engine = self.broker.engine
         self.reads = (PartitionQueries(_NOBODY) if engine is None else engine.reads).narrowed(
             self.require
@@ -81,7 +71,6 @@ class BrokerStart:
 
     @property
     def is_superseded(self) -> bool:
-        """Return whether a later start has reported."""
         current = self.broker.current
         return current is not None and self.instance is not None and self.number < current.number
 
@@ -89,7 +78,6 @@ class BrokerStart:
         return self.broker.engine is engine
 
     def require_current(self) -> None:
-        """Raises `Superseded` where a later start has reported."""
         if not self.is_superseded:
             return
         broker = self.broker
@@ -141,14 +129,10 @@ class BrokerStart:
 
 
 class BrokerSessions:
-    """Holds one broker of one cluster: its starts, and its partitions."""
-
     def __init__(self, broker_id: int, engine: Engine | None) -> None:
         self.broker_id = broker_id
         self.engine = engine
-        """`None` while no engine answers the broker."""
         self.partitions: frozenset[TopicIdPartition] | None = None
-        """`None` before the first report."""
         self.kept = NOTHING
         """Partitions from before a restart that the broker has not reported yet."""
         self.settles_s: float | None = None
@@ -167,12 +151,10 @@ class BrokerSessions:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether it holds nothing, so that it can be forgotten."""
         return not self.held and not self.connections
 
     @property
     def held(self) -> frozenset[TopicIdPartition]:
-        """Return the partitions that the engine answers for because of this broker."""
         return (self.partitions or NOTHING) | self.kept
 
     def meet(self, instance: Uuid | None) -> BrokerStart:

@@ -27,15 +27,14 @@ class AssignmentCounts:
     """
     User partitions, each with the number of brokers that have it.
 
-    A change costs its own size and one copy of the table: to compare with all other brokers would
-    take a second with some hundred of them.
+    A change costs its own size and a copy of the table: comparing with hundreds of brokers would
+    take a second.
     """
 
     def __init__(self) -> None:
         self._holders: dict[TopicIdPartition, int] = {}
 
     def change(self, before: Partitions, after: Partitions) -> None:
-        """A broker has *after*, and no longer *before*."""
         holders = self._holders
         for partition in after - before:
             holders[partition] = holders.get(partition, 0) + 1
@@ -55,23 +54,18 @@ class BrokerAssignments:
     def __init__(self, engine: Engine, *, is_followed: bool, brokers_max: int) -> None:
         """*is_followed*: the engine answers for the brokers' partitions alone."""
         self.engine: Engine | None = engine
-        """`None` while no engine answers them."""
         self._is_followed = is_followed
         self._brokers_max = brokers_max
         self._brokers: dict[int, BrokerSessions] = {}
         self._holdings = AssignmentCounts()
         self._generation = 0
         self.takeovers = 0
-        """Including those of forgotten brokers."""
 
     def __contains__(self, broker: BrokerSessions) -> bool:
         return self._brokers.get(broker.broker_id) is broker
 
     def move_to(self, engine: Engine | None) -> None:
-        """
-        Hand all brokers over to another engine, or to none for a time. Raises the engine's errors,
-        and then changes nothing.
-        """
+        """Hand all brokers to another engine, or to none; its errors leave all unchanged."""
         has_spoken = any(one.partitions is not None for one in self._brokers.values())
         if engine is not None and self._is_followed and has_spoken:
             engine.reconcile(Assignment.of_user(self._holdings.all))
@@ -81,7 +75,7 @@ class BrokerAssignments:
 
     def meet(self, broker_id: int, instance: Uuid | None) -> BrokerStart:
         """
-        Return the start *instance* of this broker, for one more connection, which is to `leave` it.
+        Return the start *instance* for one more connection, which is to `leave` it.
 
         Raises `Superseded`, or `TooBusy` for one broker too many.
         """
@@ -110,9 +104,10 @@ class BrokerAssignments:
         self, start: BrokerStart, partitions: Iterable[TopicIdPartition], *, complete: bool
     ) -> int:
         """
-        *start* has *partitions*, and no others if that is *complete*; returns the generation. Its
-        first report takes over from the start before; unless it is complete, the partitions of that
-        one are kept until the next. Raises `Superseded`.
+        Give *start* its *partitions*, all of them if *complete*; return the generation.
+
+        Its first report takes over from the start before; unless it is complete, the partitions of
+        that one are kept until the next. Raises `Superseded`.
         """
         start.require_current()
         if complete:
@@ -124,8 +119,9 @@ class BrokerAssignments:
 
     def stop(self, start: BrokerStart, partitions: Collection[TopicIdPartition]) -> int:
         """
-        *start* does not have *partitions* any more; returns the generation. Before its first report
-        a start takes nothing from the one before. Raises `Superseded`.
+        Take *partitions* from *start*; return the generation. Raises `Superseded`.
+
+        Before its first report a start takes nothing from the one before.
         """
         start.require_current()
         if start.known is None:
@@ -134,10 +130,7 @@ class BrokerAssignments:
         return self._change(start, start.known.difference(partitions), kept)
 
     def settle(self, now_s: float) -> None:
-        """
-        Give up what brokers have not mentioned for long; called periodically. Kept where an engine
-        refuses that for now.
-        """
+        """Give up partitions that brokers have long not mentioned, unless the engine refuses."""
         for broker in list(self._brokers.values()):
             if not broker.kept:
                 continue
@@ -152,12 +145,7 @@ class BrokerAssignments:
                 self._generation += 1
                 self._forget_idle(broker)
 
-    def _change(
-        self,
-        start: BrokerStart,
-        partitions: Partitions,
-        kept: Partitions,
-    ) -> int:
+    def _change(self, start: BrokerStart, partitions: Partitions, kept: Partitions) -> int:
         broker = start.broker
         if partitions == start.known and kept == broker.kept:
             return self._generation

@@ -1,9 +1,9 @@
 """
-The discovery of clusters that brokers report, and the engines of the process.
+Cluster discovery: the engines of the process, and those of clusters that brokers report.
 
-A learned cluster gets an engine of its own, also after a restart. Invariants: a cluster is learned
-only when it answered at the reported address, with the reported id, within the limit, and from a
-client that may speak for a broker; a report changes nothing for an engine that reaches its cluster.
+Invariants: a cluster is learned only when it answered at the reported address, with the reported
+id, within the limit, and from a client that may speak for a broker; a report changes nothing for an
+engine that reaches its cluster.
 """
 
 from __future__ import annotations
@@ -38,21 +38,16 @@ _log = logging.getLogger("rlmm.sidecar.learning")
 _TRIAL_S: Final = 10.0
 """Time for a cluster to answer at a reported address: enough to skip several silent brokers."""
 _LOOK_S: Final = 2.0
-"""How often learned clusters that are not followed, or not reached, are looked after: a broker says
-hello only once."""
+"""Interval of the care for learned clusters: a broker says hello only once."""
 _PATIENCE_S: Final = 60.0
-"""How long an engine may try to reach its cluster where it was: by default as long as its gates
-stay open."""
+"""How long an engine may try its old address: as long as gates stay open."""
 _TOLD_MAX: Final = 4
 """Further reported addresses that are remembered for each cluster: the newest."""
 _OPENING = "its log is being opened"
 _THREAD: Final = "learned-clusters"
-"""Name of the thread that reads and writes the file of learned clusters."""
 
 
 class ProcessEngines:
-    """The engines of one process, also those of learned clusters."""
-
     def __init__(
         self,
         folder: Path,
@@ -62,9 +57,9 @@ class ProcessEngines:
         follows_brokers: Callable[[str], bool],
     ) -> None:
         """
-        *plan_of* makes the plan of a learned cluster, whose address is kept in *folder*;
-        *follows_brokers* takes the name of an engine and returns whether its assignment follows
-        brokers.
+        *plan_of* makes the plan of a learned cluster, whose address is kept in *folder*.
+
+        *follows_brokers* returns whether the assignment of a named engine follows brokers.
         """
         self._folder = folder
         self._plan_of = plan_of
@@ -72,14 +67,11 @@ class ProcessEngines:
         self._follows_brokers = follows_brokers
         self._service: Service | None = None
         self._is_read = False
-        """Whether the file of learned clusters was read."""
         self._learned: dict[str, str] = {}
-        """The address of each learned cluster, by its id; its engine runs, or is missing in the
-        service."""
+        """Addresses by id; an engine runs, or is missing in the service."""
         self._engines: dict[str, tuple[Engine, float]] = {}
         """The engine of each learned cluster, and when it began."""
         self._told: dict[str, list[str]] = {}
-        """Other addresses that brokers reported, the newest last."""
         self._away_s: dict[str, float] = {}
         """Since when each engine does not reach its cluster."""
         self._trials = ConnectionTrials(lambda: asyncio.get_running_loop().time())
@@ -104,7 +96,6 @@ class ProcessEngines:
         return None if self._service is None else self._service.engine_of(cluster_id)
 
     def name_of(self, engine: Engine) -> str:
-        """Return the name of a running engine; its successor has the same."""
         engines = {} if self._service is None else self._service.engines
         return next((name for name, one in engines.items() if one is engine), "")
 
@@ -113,7 +104,6 @@ class ProcessEngines:
         return any(one is engine for one, _ in self._engines.values())
 
     def is_followed(self, engine: Engine) -> bool:
-        """Return whether the engine answers for the brokers' partitions alone."""
         return self._follows_brokers(self.name_of(engine))
 
     def missing(self) -> Mapping[str, str]:
@@ -122,10 +112,20 @@ class ProcessEngines:
     # ------------------------------------------------------------------------------ hellos
 
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
+        """
+        Take the address that a broker reported of its cluster; repeats are harmless.
+
+        An engine that does not reach its cluster is moved, if the cluster is found at the address.
+        An unknown cluster is followed once it has answered: `NotReady` until then, and
+        `WrongCluster` where that is not allowed, or another cluster answers.
+        """
         if self.of_cluster(cluster_id) is not None:
-            self._take_address(cluster_id, bootstrap)
+            if cluster_id in self._engines:
+                self._remember(cluster_id, bootstrap)
+                self._look_after(cluster_id)
             return
-        served = ", ".join(self._names()) or "none yet"
+        known = {one.identity.cluster_id for one in self.all() if one.identity is not None}
+        served = ", ".join(sorted({*self._learned, *known})) or "none yet"
         told = f"asked for is cluster {cluster_id}, served is {served}"
         if not self._clusters_max:
             raise WrongCluster(told)
@@ -148,16 +148,11 @@ class ProcessEngines:
         why = f"it is asked for at {address}" if last is None else f"at {last[0]}: {last[1]}"
         raise _not_ready(f"the metadata of cluster {cluster_id} is not followed yet: {why}")
 
-    def _take_address(self, cluster_id: str, bootstrap: str | None) -> None:
-        """Try another address of a learned cluster that its engine does not reach."""
-        if cluster_id in self._engines:
-            self._remember(cluster_id, bootstrap)
-            self._look_after(cluster_id)
-
     def _remember(self, cluster_id: str, bootstrap: str | None) -> None:
         """Remember another address of a learned cluster; ignores malformed ones."""
-        address = _servers_in(bootstrap)
-        if address is None:
+        try:
+            address = ",".join(require_servers(bootstrap or ""))
+        except InvalidArgument:
             return
         told = self._told.setdefault(cluster_id, [])
         if address in told:
@@ -188,7 +183,6 @@ class ProcessEngines:
         return engine.identity is None or now_s - since_s >= _PATIENCE_S
 
     def _try(self, cluster_id: str, address: str) -> None:
-        """Queue an address, unless its pause is not over."""
         if self._trials.begin(cluster_id, address, is_learned=cluster_id in self._learned):
             self._wanted.put_nowait((cluster_id, address))
 
@@ -201,11 +195,7 @@ class ProcessEngines:
     # ---------------------------------------------------------------------------- the part
 
     async def run(self) -> None:
-        """
-        Follow the clusters that were learned before, and every one learned from now on.
-
-        Raises `ConfigError` where their file cannot be read.
-        """
+        """Follow the clusters in the file, or raise `ConfigError`, and all learned from now on."""
         assert self._service is not None
         kept = await in_own_thread(_THREAD, partial(read_learned, self._folder))
         if self._clusters_max:
@@ -261,7 +251,6 @@ class ProcessEngines:
             raise ConfigError(msg)
 
     async def _settle(self, cluster_id: str, address: str) -> None:
-        """Follow a cluster where it answered, unless its engine reaches it meanwhile."""
         assert self._service is not None
         is_learned = cluster_id in self._learned
         if cluster_id in self._engines:
@@ -314,20 +303,6 @@ class ProcessEngines:
                 await in_own_thread(_THREAD, kept)
             except OSError as error:
                 _log.error("the clusters that brokers told of are not kept: %s", error)
-
-    def _names(self) -> list[str]:
-        known = {one.identity.cluster_id for one in self.all() if one.identity is not None}
-        return sorted({*self._learned, *known})
-
-
-def _servers_in(bootstrap: str | None) -> str | None:
-    """Return the addresses in a hello, if they can be used."""
-    if bootstrap is None:
-        return None
-    try:
-        return ",".join(require_servers(bootstrap))
-    except InvalidArgument:
-        return None
 
 
 def _not_ready(msg: str) -> NotReady:

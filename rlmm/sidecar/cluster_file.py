@@ -1,5 +1,5 @@
 """
-The file of learned clusters in the data folder: id and address of each.
+The cluster file in the data folder: id and address of each learned cluster.
 
 Invariant: it is whole, of the last write or of the one before. A malformed file is refused and left
 for operators to look at.
@@ -27,7 +27,6 @@ _CLUSTER_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 
 def require_cluster_id(cluster_id: str) -> None:
-    """Refuse an id that cannot be the name of a folder."""
     if not _CLUSTER_ID.fullmatch(cluster_id):
         msg = (
             "a cluster id has 1 to 100 letters, digits, '_', '-' and '.', and no '.' in front, got "
@@ -84,9 +83,7 @@ def read_learned_bytes(content: bytes) -> dict[str, str]:
 
 
 def read_learned(folder: Path) -> dict[str, str]:
-    """
-    Return the address of each cluster that was learned before; `ConfigError` names a bad file.
-    """
+    """Return the address of each learned cluster; `ConfigError` names a bad file."""
     path = folder / LEARNED_FILE
     try:
         with path.open("rb") as file:
@@ -103,5 +100,4 @@ def read_learned(folder: Path) -> dict[str, str]:
 
 
 def write_learned(folder: Path, clusters: Mapping[str, str]) -> None:
-    """Raises `OSError`."""
     write_atomically(SNAPSHOT_DISK, folder / LEARNED_FILE, [learned_bytes(clusters)])

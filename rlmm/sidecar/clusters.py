@@ -2,15 +2,14 @@
 The clusters of clients: finds the engine by the cluster id of a hello.
 
 Invariant: a client is never answered from another cluster than it named. While the cluster of a log
-is not known, clients get `NotReady`. The partitions of brokers outlive the engine that answers
-them.
+is not known, clients get `NotReady`. A broker's partitions outlive the engine.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rlmm.errors import NotReady, RlmmError, WrongCluster
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
@@ -18,56 +17,24 @@ from rlmm.log.replay_progress import NotReadyReason
 from rlmm.sidecar.brokers import BrokerAssignments
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from rlmm.engine.engine import Engine
     from rlmm.sidecar.broker_starts import BrokerStart, BrokerStatistics
-
-
-class Engines(Protocol):
-    def all(self) -> Collection[Engine]: ...
-
-    def of_cluster(self, cluster_id: str) -> Engine | None:
-        """Return the engine that follows, or is to follow, this cluster, if one is known to."""
-
-    def name_of(self, engine: Engine) -> str:
-        """Return the name of a running engine; its successor has the same."""
-
-    def is_learned(self, engine: Engine) -> bool:
-        """Return whether the cluster of the engine is known before it is reached."""
-
-    def missing(self) -> Mapping[str, str]:
-        """Return the reasons why clusters are not followed now, by id."""
-
-    def accept(self, cluster_id: str, bootstrap: str | None) -> None:
-        """
-        A broker reported the address of its cluster; repeats are harmless.
-
-        An engine that reaches its cluster stays; one that does not is moved, if the cluster is
-        found at the address. An unknown cluster is followed once it has answered: `NotReady` until
-        then, and `WrongCluster` where that is not allowed, or another cluster answers.
-        """
-
-    def is_followed(self, engine: Engine) -> bool:
-        """Return whether the engine answers for the brokers' partitions alone."""
+    from rlmm.sidecar.cluster_discovery import ProcessEngines
 
 
 class Clusters:
-    """The engines, and the brokers of each."""
-
-    def __init__(self, engines: Engines, *, brokers_max: int) -> None:
-        """The clusters remember at most *brokers_max* brokers each."""
+    def __init__(self, engines: ProcessEngines, *, brokers_max: int) -> None:
         self._engines = engines
         self._brokers_max = brokers_max
         self._brokers: dict[str, BrokerAssignments] = {}
-        """By name of the engine."""
 
     def find(self, cluster_id: str | None, bootstrap: str | None, *, may_teach: bool) -> Engine:
         """
-        Return the engine for clients of *cluster_id*.
+        Return the engine of *cluster_id*; learn the address from clients that *may_teach*.
 
-        Raises `WrongCluster`, naming both, where another cluster is served, and `NotReady` while
-        that is not known. Learns the address from clients that *may_teach*.
+        Raises `WrongCluster` naming both clusters, and `NotReady` while the cluster is unknown.
         """
         self._let_go()
         found = self._only() if cluster_id is None else self._named(cluster_id)
@@ -94,7 +61,6 @@ class Clusters:
         return engine in self._engines.all()
 
     def _only(self) -> Engine:
-        """Return the engine for clients that name no cluster."""
         engines, missing = self._engines.all(), self._engines.missing()
         if len(engines) + len(missing) == 1:
             for name in missing:
@@ -104,10 +70,7 @@ class Clusters:
         raise WrongCluster(msg)
 
     def _named(self, cluster_id: str) -> Engine | None:
-        """
-        Return the engine of a cluster, if there is one. Raises `NotReady` while an engine that has
-        not reached its log may be it.
-        """
+        """Return the cluster's engine, if any; `NotReady` while an unreached log may be it."""
         found = self._engines.of_cluster(cluster_id)
         if found is not None:
             return found
@@ -118,7 +81,6 @@ class Clusters:
         return None
 
     def _absent(self, cluster_id: str) -> NotReady | WrongCluster:
-        """Return the reason why a cluster has no engine."""
         why = self._engines.missing().get(cluster_id)
         if why is None:
             return self.wrong(cluster_id)
@@ -126,10 +88,7 @@ class Clusters:
         return NotReady(msg, reason=NotReadyReason.CONNECTING)
 
     def require_right(self, engine: Engine, cluster_id: str | None) -> bool:
-        """
-        Return whether *engine* is known to be that of *cluster_id*; raises `WrongCluster` where it
-        is known not to be.
-        """
+        """Return whether *engine* surely serves *cluster_id*; `WrongCluster` if surely not."""
         if cluster_id is None:
             return True
         identity = engine.identity
@@ -140,7 +99,6 @@ class Clusters:
         return True
 
     def wrong(self, cluster_id: str, served: str | None = None) -> WrongCluster:
-        """Return the refusal of clients of *cluster_id*."""
         named = served or self._served(self._engines.all())
         return WrongCluster(f"asked for is cluster {cluster_id}, served is {named}")
 
@@ -163,10 +121,7 @@ class Clusters:
                 brokers.leave(start)
 
     def look_after(self, now_s: float) -> None:
-        """
-        Have a new engine answer for the brokers of its predecessor, connected or not; give up
-        partitions that restarted brokers did not mention. Called periodically.
-        """
+        """Give brokers to a new engine, and give up what restarts left out; called periodically."""
         self._let_go()
         for engine in self._engines.all():
             if self._engines.name_of(engine) in self._brokers:
@@ -182,9 +137,7 @@ class Clusters:
                 brokers.move_to(None)
 
     def shown(self, engine: Engine) -> dict[str, dict[str, int | None]]:
-        """
-        Return the statistics of each broker of the engine's cluster, by its id, as plain values.
-        """
+        """Return plain statistics of each broker of the engine's cluster, by its id."""
         brokers = self._brokers.get(self._engines.name_of(engine))
         if brokers is None:
             return {}
@@ -195,7 +148,6 @@ class Clusters:
         return sum(brokers.takeovers for brokers in self._brokers.values())
 
     def brokers_statistics(self) -> dict[str, dict[int, BrokerStatistics]]:
-        """Return statistics by the id of the cluster, empty while that is not known."""
         found: dict[str, dict[int, BrokerStatistics]] = {}
         for name, brokers in self._brokers.items():
             cluster_id = name if name in self._engines.missing() else ""
@@ -205,7 +157,6 @@ class Clusters:
         return found
 
     def _served(self, engines: Collection[Engine]) -> str:
-        """Names of the served clusters, for messages."""
         names = [
             engine.identity.cluster_id or "one without an id"
             for engine in engines

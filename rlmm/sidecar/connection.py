@@ -30,36 +30,16 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 HELLO_BYTES_MAX: Final = 64 * 1024
-"""Largest frame before hello."""
 TURN_S: Final = 0.002
 """How long the requests of one connection may take before others have their turn."""
 
 
 class ClientConnection(asyncio.BufferedProtocol):
     __slots__ = (
-        "_closing",
-        "_context",
-        "_entered",
-        "_fd",
-        "_figures",
-        "_frame_bytes_max",
-        "_frames",
-        "_held_bytes",
-        "_is_last",
-        "_is_turn_due",
-        "_later",
-        "_left",
-        "_line",
-        "_loop",
-        "_peer_of",
-        "_readers",
-        "_session",
-        "_transport",
-        "_waits",
-        "_whole_bytes_max",
-        "blocked_s",
-        "closing_s",
-        "heard_s",
+        "_closing", "_context", "_entered", "_fd", "_figures", "_frame_bytes_max", "_frames",
+        "_held_bytes", "_is_last", "_is_turn_due", "_later", "_left", "_line", "_loop", "_peer_of",
+        "_readers", "_session", "_transport", "_waits", "_whole_bytes_max", "blocked_s",
+        "closing_s", "heard_s",
     )  # fmt: skip
 
     def __init__(
@@ -71,7 +51,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         readers: SocketReaders | None = None,
     ) -> None:
         """
-        *entered* returns whether there is room for the connection; *left* is called at its end.
+        *entered* returns whether there is room; *left* is called at the connection's end.
+
         Without *readers* the event loop reads the socket.
         """
         self._context = context
@@ -96,11 +77,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._held_bytes = 0
         self._closing = False
         self._is_last = False
-        """Whether nothing more is read, because the service stops."""
         self.heard_s = self._loop.time()
-        """When the last request came, by the loop's clock."""
         self.blocked_s: float | None = None
-        """Since when the client has not taken its answers."""
         self.closing_s: float | None = None
 
     # --------------------------------------------------------------------- from the transport
@@ -179,10 +157,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._resume_reading()
 
     def eof_received(self) -> None:
-        """
-        Returns nothing, so the transport closes: a client that sends nothing more is not waited
-        for.
-        """
+        """Return nothing, so that the transport closes at once."""
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
@@ -198,7 +173,6 @@ class ClientConnection(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------------------- its turn
 
     def _take_turn(self) -> None:
-        """Answer requests in line, within the limits of one turn."""
         self._is_turn_due = False
         if self._closing or self.blocked_s is not None:
             return
@@ -287,7 +261,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         return answer_frame(request_id, value)
 
     def _answer_waiting(self, request_id: int, method: str, task: asyncio.Task[object]) -> None:
-        """Answer a request that has waited."""
         self.heard_s = self._loop.time()
         try:
             value = result_of(task)
@@ -308,7 +281,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._later.append(frame)
 
     def _failed(self, request_id: int | None, method: str | None, error: Exception) -> bytes:
-        """Log a bug and refuse the request."""
         _log.error("a request failed: %s", method, exc_info=error)
         refusal = PartFailed(f"{method} failed of a fault of the service: {type(error).__name__}")
         self._figures.refuse(method, refusal)
@@ -351,7 +323,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._transport.abort()
 
     def stop_reading(self) -> None:
-        """Take no more requests; those in line are answered, or refused by the engine."""
         self._is_last = True
         self._pause_reading()
 
@@ -365,7 +336,6 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def is_welcome(self) -> bool:
-        """Return whether the client would be let in still."""
         return self._session.is_welcome
 
     @property

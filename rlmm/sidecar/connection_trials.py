@@ -1,5 +1,5 @@
 """
-Trials of addresses that brokers report: which may be tried now, and the last result.
+Connection trials of addresses that brokers report: which may be tried now, and the last result.
 
 Invariant: one address of a cluster is tried at a time, and none again before its pause is over.
 """
@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 AGAIN: Final = Pauses(1.0, 60.0)
-"""Pauses between tries of one address: clients ask several times a second, and people repair
-addresses."""
+"""Pauses between tries of one address: clients ask several times a second."""
 OTHER_S: Final = 1.0
-"""Between tries of different addresses of one cluster: wrong reports delay a right one no
-longer."""
+"""Between other addresses of a cluster: wrong reports delay a right one no longer."""
 AT_A_TIME_MAX: Final = 8
 """Clusters that are tried at a time and were never followed: each opens connections for seconds."""
 REMEMBERED_MAX: Final = 256
@@ -28,8 +26,6 @@ REMEMBERED_MAX: Final = 256
 
 @dataclass(slots=True)
 class _Tries:
-    """The tries of one cluster."""
-
     backoff: Backoff
     address: str
     tried_s: float
@@ -39,18 +35,12 @@ class _Tries:
 
 
 class ConnectionTrials:
-    """The tries of every cluster; *now* is the clock of the pauses."""
-
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._of: dict[str, _Tries] = {}
 
     def begin(self, cluster_id: str, address: str, *, is_learned: bool) -> bool:
-        """
-        Begin a try, if the address may be tried now; whether it may.
-
-        Tries of unknown clusters do not delay a learned one.
-        """
+        """Begin a try, if allowed now; tries of unknown clusters do not delay a learned one."""
         tries = self._of.get(cluster_id)
         if tries is None:
             if not is_learned and self._strangers() >= AT_A_TIME_MAX:
@@ -76,10 +66,7 @@ class ConnectionTrials:
         tries.is_under_way, tries.trouble = False, None
 
     def dropped(self, cluster_id: str, address: str, trouble: Exception, lasted_s: float) -> None:
-        """
-        A cluster was followed for *lasted_s* and was dropped: count a failure. A try of another
-        address that is under way stays so.
-        """
+        """Count a failure of a cluster dropped after *lasted_s*; another address's try goes on."""
         tries = self._of.get(cluster_id)
         if tries is None:
             self._forget_one()

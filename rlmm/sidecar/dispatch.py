@@ -1,6 +1,5 @@
 """
-The dispatch of reads: a table of functions from method and arguments to an answer. Nothing waits
-here.
+The dispatch of reads: a table of functions from method and arguments to an answer.
 
 Invariant: a request is refused for its form first, then for the role of the client, then for
 assignment and readiness.
@@ -21,11 +20,7 @@ from rlmm.wire.errors import error_value
 from rlmm.wire.messages import packed, packed_array
 from rlmm.wire.methods import METHODS
 from rlmm.wire.operator_queries import PIECE_BYTES_MAX, read_summary_key
-from rlmm.wire.queries import (
-    page_value,
-    read_lookups,
-    read_page_key,
-)
+from rlmm.wire.queries import page_value, read_lookups, read_page_key
 from rlmm.wire.rows import packed_row
 from rlmm.wire.value_checks import array_up_to, flag, refuse, uint31, uint63, uuid
 from rlmm.wire.values import (
@@ -56,13 +51,10 @@ _FOUND: Final = b"\x92\xc0"
 """The answer to one of several look-ups in front of its segment: an array of no error and that."""
 _NOTHING: Final = b"\x92\xc0\xc0"
 _ANSWER_ROOM: Final = 1_024
-"""Bytes of a frame that are left for all but the segments of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Limits of one request, and of its answer."""
-
     lookups_max: int
     page_max: int
     answer_bytes_max: int
@@ -78,9 +70,6 @@ class RequestLimits:
             settings.assign_max,
             settings.timeout_ms_max,
         )
-
-
-Ask = "Callable[[Reads, Args, Bounds], object]"
 
 
 def _segment_for(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
@@ -114,11 +103,6 @@ def _segments_for(reads: PartitionQueries, args: Args, bounds: RequestLimits) ->
             msg = f"{len(lookups)} look-ups have no room in one answer, ask for fewer at once"
             raise InvalidArgument(msg)
     return packed_array(answers)
-
-
-def _highest_offset(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
-    partition, epoch = args
-    return reads.highest_offset(read_partition(partition), epoch)
 
 
 def _next_segment_with_txn_index(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
@@ -168,11 +152,8 @@ def _limit(value: object) -> int:
 
 
 def _size_of(segment: SegmentMetadata) -> int:
-    """Return an upper bound of its bytes on the wire."""
-    custom = segment.custom_metadata
-    return (
-        _SEGMENT_BYTES + _EPOCH_BYTES * len(segment.epochs) + (0 if custom is None else len(custom))
-    )
+    custom = segment.custom_metadata or b""
+    return _SEGMENT_BYTES + _EPOCH_BYTES * len(segment.epochs) + len(custom)
 
 
 def _remote_log_size(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
@@ -186,24 +167,19 @@ def _partition_delete(reads: PartitionQueries, args: Args, _: RequestLimits) -> 
     return None if found is None else deletion_value(found)
 
 
-def _is_ready(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
-    return reads.is_ready(read_partition(args[0]))
-
-
 READS: Final[Mapping[str, Callable[[PartitionQueries, Args, RequestLimits], object]]] = {
     "segment_for": _segment_for,
     "segment": _segment,
     "segments_for": _segments_for,
-    "highest_offset": _highest_offset,
+    "highest_offset": lambda reads, args, _: reads.highest_offset(read_partition(args[0]), args[1]),
     "next_segment_with_txn_index": _next_segment_with_txn_index,
     "list_segments": _list_segments,
     "list_segments_by_epoch": _list_segments_by_epoch,
     "remote_log_size": _remote_log_size,
     "partition_delete": _partition_delete,
-    "is_ready": _is_ready,
+    "is_ready": lambda reads, args, _: reads.is_ready(read_partition(args[0])),
 }
 COUNTS: Final = {name: len(METHODS[name].args) for name in READS}
-"""How many arguments each has without options."""
 
 
 def _pass(_: TopicIdPartition) -> Shard:
@@ -230,22 +206,10 @@ def partitions_of(method: str, args: Args) -> list[TopicIdPartition]:
 # ------------------------------------------------------------------------------------- writes
 
 
-def _added(args: Args) -> Event:
-    return read_segment(read_partition(args[0]), args[1])
-
-
-def _updated(args: Args) -> Event:
-    return read_update(args[:6])
-
-
-def _deleted(args: Args) -> Event:
-    return read_delete(args[:4])
-
-
 _EVENTS: Final[Mapping[str, Callable[[Args], Event]]] = {
-    "add_segment": _added,
-    "update_segment": _updated,
-    "put_partition_delete": _deleted,
+    "add_segment": lambda args: read_segment(read_partition(args[0]), args[1]),
+    "update_segment": lambda args: read_update(args[:6]),
+    "put_partition_delete": lambda args: read_delete(args[:4]),
 }
 
 
@@ -288,20 +252,17 @@ def read_stop(args: Args, bounds: RequestLimits) -> list[TopicIdPartition]:
 
 
 def read_listing(args: Args) -> tuple[int, bytes | None, int]:
-    """Metadata partition, key of the last page, and limit."""
     place, after, limit = args
     return uint31(place, "a metadata partition"), read_summary_key(after), _limit(limit)
 
 
 def read_size(value: object, bounds: RequestLimits) -> int:
-    """Return the number of bytes, limited to one answer."""
     if type(value) is not int or not 1 <= value <= INT32_MAX:
         refuse("a number of bytes", f"a number from 1 to {INT32_MAX}", value)
     return min(value, PIECE_BYTES_MAX, bounds.answer_bytes_max)
 
 
 def read_log_question(args: Args, bounds: RequestLimits) -> tuple[Uuid, int, int, int, int]:
-    """Topic, metadata partition, offset, bytes to skip, and bytes to return."""
     topic_id, place, position, skip, size = args
     return (
         uuid(topic_id, "the topic id of a log"),

@@ -37,7 +37,6 @@ _FILES_KEPT = 512
 """Files that the process needs beside connections: its log, snapshots, connections to brokers."""
 _BACKLOG = 1_024
 _LOOKS = 8
-"""How often each time-out is checked before it is over."""
 _LOOK_LEAST_S, _LOOK_MOST_S = 0.01, 1.0
 _REMOVE_S = 1.0
 """How long the end waits for a disk that hangs before it leaves the file of the socket."""
@@ -48,15 +47,10 @@ _WAIT_SHARE = 0.5
 
 
 class Sidecar:
-    """The frame server. Listens as long as `run` runs."""
-
     def __init__(
         self, context: SessionContext, unix_path: Path | None, *, may_do_without: bool = False
     ) -> None:
-        """
-        *unix_path* is the path of the Unix socket; `None` opens none. Where the server *may do
-        without*, it logs a path that cannot be used.
-        """
+        """Listen at *unix_path* too; where it *may do without*, an unusable path is only logged."""
         self._may_do_without = may_do_without
         self._context = context
         self._unix_path = unix_path
@@ -73,8 +67,7 @@ class Sidecar:
 
     async def run(self) -> None:
         """
-        Listen until cancelled; then answer the requests under way, and end them within the
-        deadline.
+        Listen until cancelled; then answer the requests under way, within the deadline.
 
         Raises `ConfigError` where it cannot listen at an address of the settings.
         """
@@ -177,9 +170,7 @@ class Sidecar:
     # -------------------------------------------------------------------------------- limits
 
     def _look_after_all(self) -> None:
-        """
-        Cut off clients that are silent, or do not take their answers, for too long; periodically.
-        """
+        """Cut off silent clients, and those that do not take answers; periodically."""
         settings = self._context.settings
         loop = asyncio.get_running_loop()
         self._send_away_who_is_unwelcome()
@@ -203,7 +194,6 @@ class Sidecar:
         self._look = loop.call_later(look_s, self._look_after_all)
 
     def _send_away_who_is_unwelcome(self) -> None:
-        """End connections whose role was taken away."""
         generation = self._context.door.generation
         if generation != self._door_generation:
             self._door_generation = generation
@@ -274,10 +264,7 @@ async def _remove(unix: UnixSocket) -> None:
 
 
 def files_for(connections_max: int) -> int:
-    """
-    Return the number of connections that the system has files for. Raises the soft limit as far as
-    it goes, and logs how many are missing.
-    """
+    """Raise the soft limit of files as far as it goes, log what is missing, return the number."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections_max + _FILES_KEPT
     if soft != resource.RLIM_INFINITY and soft < wanted:

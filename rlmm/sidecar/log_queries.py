@@ -1,9 +1,8 @@
 """
-Queries of the log itself, never of the state.
+Log queries: bounds and record batches of the log itself, never of the state.
 
-Reads may take long and cost brokers, disks and memory, so only a few run at a time, for one
-connection and for all. A client that waits for new records waits as readers of `at_least` do, and
-does not count. Invariant: nothing is read from another topic than the request names.
+Only a few reads run at a time, for one connection and for all, as they cost brokers, disks and
+memory; a wait for new records does not count. Invariant: only the named topic is read.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from rlmm.sidecar.session import ClientSession
 
 OF_CONNECTION_MAX: Final = 4
-"""Reads of the log at a time, for one connection."""
 ALL_MAX: Final = 16
 """And for all: as many megabytes, few for brokers and disks."""
 LOG_S: Final = 10.0
@@ -39,7 +37,6 @@ _PAUSE_S: Final = 1.0
 
 
 async def log_bounds(session: ClientSession, places: Sequence[int]) -> object:
-    """Return the bounds of the metadata partitions *places*, in their order."""
     engine = session.engine()
     topic_id = _topic_id(engine)
     with _under_way(session):
@@ -53,8 +50,9 @@ async def read_log(
     timeout_s: float,
 ) -> object:  # fmt: skip
     """
-    Record batches of metadata partition *place* from *position* on; nil where none come within
-    *timeout_s*. *piece*: bytes of them to skip, and bytes to return.
+    Return record batches of *place* from *position* on; nil if none come within *timeout_s*.
+
+    *piece*: bytes of them to skip, and bytes to return.
     """
     engine = session.engine()
     _require_topic(engine, topic_id)
@@ -73,7 +71,6 @@ async def read_log(
 
 
 async def _is_there(session: ClientSession, place: int, position: int, timeout_s: float) -> bool:
-    """Return whether the log has records at *position*, or a read would raise why not."""
     engine, loop = session.engine(), asyncio.get_running_loop()
     deadline_s = loop.time() + timeout_s
     while True:
@@ -106,7 +103,6 @@ def _ends(found: LogBounds | LogError) -> LogEnds | LogError:
 
 
 def _applied(session: ClientSession, place: int) -> int | None:
-    """Return the position of the state, if it is open."""
     try:
         return session.reads().place(place).position
     except (NotAssigned, NotReady):
@@ -115,8 +111,9 @@ def _applied(session: ClientSession, place: int) -> int | None:
 
 def _whole(found: RecordSet, size: int) -> tuple[bytes, int]:
     """
-    Return as many whole batches as *size* bytes hold, one at least, and the next offset: the same
-    at every call, even where a log returns more.
+    Return the whole batches in *size* bytes, one at least, and the next offset.
+
+    It is the same at every call, even where a log returns more.
     """
     assert found.next_offset is not None, found.partition
     stop, next_offset = 0, found.next_offset
@@ -148,7 +145,6 @@ def _under_way(session: ClientSession) -> Iterator[None]:
 
 
 def _topic_id(engine: Engine) -> Uuid:
-    """Return the id of the topic that the engine follows now."""
     if engine.identity is None:
         raise NotReady("the log has not been reached", reason=NotReadyReason.CONNECTING)
     return engine.identity.topic_id

@@ -1,8 +1,8 @@
 """
-Queries of operators: the user partitions of a metadata partition, and the state image of one.
+Operator queries: the user partitions of a metadata partition, and the state image of one.
 
-Both are made in several turns of the event loop. Invariant: an answer was true at one moment at
-which it was admitted: the gate admits once more at the end, and nothing awaits after that.
+Both take several turns of the event loop. Invariant: an answer was true at one admitted moment: the
+gate admits once more at the end, and nothing awaits after that.
 """
 
 from __future__ import annotations
@@ -39,13 +39,11 @@ _PIECE: Final = 500
 IMAGES_SHARE: Final = 2
 """Images may use one part in so many of the memory for waiting requests."""
 IN_PLACE_SEGMENTS: Final = 250
-"""Images up to so many segments are made on the event loop, below a millisecond; larger ones in a
-thread."""
+"""Larger images are made in a thread; these take below a millisecond."""
 SEGMENT_BYTES: Final = 96
 """Estimate for a segment in an image that is not made yet."""
 AROUND_BYTES: Final = 4 * 1024
 IDLE_S: Final = 60.0
-"""How long an image is kept for a client that does not read on."""
 
 
 async def list_partitions(
@@ -63,9 +61,7 @@ async def list_partitions(
 
 
 async def _lowest(shard: Shard, after: bytes | None, count: int) -> list[TopicIdPartition]:
-    """
-    Return the *count* lowest user partitions above *after*; other tasks have turns in between.
-    """
+    """Return the *count* lowest user partitions above *after*; other tasks run in between."""
     lowest: list[tuple[bytes, TopicIdPartition]] = []
     behind = b"" if after is None else after
     for number, partition in enumerate(shard.partitions(), 1):
@@ -107,8 +103,6 @@ def _page(
 
 
 class OpenImage:
-    """The state image that a client reads in pieces; one at a time."""
-
     __slots__ = ("_data", "_figures", "_held_bytes", "_idle", "_is_being_made", "_settings")
 
     def __init__(self, settings: SidecarSettings, figures: FrameServerCounters) -> None:
@@ -122,10 +116,7 @@ class OpenImage:
     async def open(
         self, session: ClientSession, partition: TopicIdPartition, bytes_max: int
     ) -> object:
-        """
-        Make the image of *partition* as it is now, and return its first bytes. Keeps it only if
-        there are more; closes any other one.
-        """
+        """Make the image of *partition*, return its first bytes, keep it if there are more."""
         if self._is_being_made:
             raise TooBusy("an image is being made for this connection, one at a time is")
         self.close()

@@ -2,8 +2,7 @@
 The session of one client: its engine, and its requests.
 
 Requests are answered or refused at once; one that has to wait gives a coroutine. Roles are checked
-after the form of a request and before the assignment. Before hello a client may do nothing, and
-learns of no methods.
+after a request's form, before the assignment. Before hello a client may do nothing.
 """
 
 from __future__ import annotations
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
     from rlmm.gate.reads import PartitionQueries
     from rlmm.sidecar.broker_starts import BrokerStart
+    from rlmm.sidecar.brokers import BrokerAssignments
     from rlmm.sidecar.clusters import Clusters
     from rlmm.sidecar.settings import SidecarSettings
     from rlmm.sidecar.statistics import FrameServerCounters
@@ -55,59 +55,39 @@ if TYPE_CHECKING:
 
 
 _RECEIVED_BYTES: Final = 256 * 1024
-"""Bytes taken from a socket at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """Parts that all sessions of one frame server share."""
-
     settings: SidecarSettings
     clusters: Clusters
     door: Authenticator
     figures: FrameServerCounters
     status: Callable[[Engine], Mapping[str, object]]
-    """The statistics of an engine, for operators."""
     server: str
-    """Name and version of this program."""
     mode: str
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(_RECEIVED_BYTES)))
-    """Holds received bytes until they are taken."""
 
 
 class ClientSession:
-    """The requests of one client, from its hello on."""
-
     __slots__ = (
-        "_bounds",
-        "_client",
-        "_context",
-        "_engine",
-        "_reads",
-        "broker",
-        "hello",
-        "image",
-        "log_reads",
-        "meter",
+        "_bounds", "_client", "_context", "_engine", "_reads", "broker", "hello", "image",
+        "log_reads", "meter",
     )  # fmt: skip
 
     def __init__(self, context: SessionContext) -> None:
         self._context = context
         self._bounds = RequestLimits.of(context.settings)
         self.hello: ClientHello | None = None
-        """`None` before hello."""
         self._engine: Engine | None = None
-        """`None` before the engine is known to be that of the client's cluster."""
         self._reads: PartitionQueries | None = None
         self._client: Client | None = None
         """Counts as one connection of the client."""
         self.broker: BrokerStart | None = None
-        """The start of the broker that this client speaks for."""
         self.meter: Callable[[], None] | None = None
         """Called for each request of a client with a rate limit; raises `TooBusy`."""
         self.image = OpenImage(context.settings, context.figures)
         self.log_reads = 0
-        """Calls of the log that are under way for the client."""
 
     @property
     def figures(self) -> FrameServerCounters:
@@ -119,14 +99,12 @@ class ClientSession:
 
     @property
     def client(self) -> Client:
-        """Return the client; only for use after hello."""
         client = self._client
         assert client is not None
         return client
 
     @property
     def is_welcome(self) -> bool:
-        """Return whether the client would be let in still."""
         return self._client is None or self._context.door.is_valid(self._client)
 
     def leave(self) -> None:
@@ -183,7 +161,6 @@ class ClientSession:
         )
 
     def engine(self) -> Engine:
-        """Return the engine of the client's cluster; raises the reason where there is none."""
         if self._engine is not None and not self.is_left_behind():
             return self._engine
         hello = self.hello
@@ -232,11 +209,7 @@ class ClientSession:
     # ------------------------------------------------------------------------------ requests
 
     def answer(self, method: str, args: Args) -> object:
-        """
-        Return the value that answers a request, or a coroutine that waits and returns it.
-
-        Raises the refusal.
-        """
+        """Return the answer, or a coroutine that waits and returns it; raises the refusal."""
         ask = READS.get(method)
         if ask is None:
             return self._other(method, args)
@@ -283,7 +256,6 @@ class ClientSession:
         return self._others[method](self, found, args)
 
     def _require(self, method: Method) -> None:
-        """Refuse by role, and requests of a superseded broker start."""
         self.client.require_role(method.role, method.name)
         if self.broker is not None:
             self.broker.require_current()
@@ -307,23 +279,21 @@ class ClientSession:
         partitions, complete = read_assign(args, self._bounds)
         self._require(method)
         self._wake_log()
-        engine, start = self._speaking(method)
-        brokers = self._context.clusters.brokers(engine)
+        brokers, start = self._speaking(method)
         return brokers.assign(start, partitions, complete=complete)
 
     def _stop_partitions(self, method: Method, args: Args) -> object:
         partitions = read_stop(args, self._bounds)
         self._require(method)
-        engine, start = self._speaking(method)
-        return self._context.clusters.brokers(engine).stop(start, partitions)
+        brokers, start = self._speaking(method)
+        return brokers.stop(start, partitions)
 
-    def _speaking(self, method: Method) -> tuple[Engine, BrokerStart]:
-        """Return the engine and the broker start of this client."""
+    def _speaking(self, method: Method) -> tuple[BrokerAssignments, BrokerStart]:
         engine = self.engine()
         if self.broker is None:
             msg = f"{method.name} is said by a broker: hello named no broker_id"
             raise NotPermitted(msg)
-        return engine, self.broker
+        return self._context.clusters.brokers(engine), self.broker
 
     def _read_token(self, method: Method, args: Args) -> object:
         self._require(method)

@@ -27,8 +27,6 @@ _BOUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class SidecarSettings:
-    """Sets where brokers reach the service, and how much one of them may take."""
-
     unix_path: str | None = None
     """Path of the Unix socket; `none` opens none. Not set: `rlmm.sock` in `data_dir`, so that a
     broker beside the service needs no configuration of either."""
@@ -117,12 +115,10 @@ class SidecarSettings:
 
     @property
     def mode(self) -> int:
-        """Return the mode of the socket's file."""
         return int(self.unix_mode, 8)
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Host and port where TCP connections are taken."""
         if self.listen is None:
             return None
         host, colon, port = self.listen.rpartition(":")

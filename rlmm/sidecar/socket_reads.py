@@ -1,9 +1,8 @@
 """
-Reads of plain sockets, by one epoll for all connections.
+Socket reads by one epoll for all plain sockets.
 
-The event loop makes several objects and calls for each readable socket, which cost more than the
-answer. Here the loop sees one descriptor for all. Answers go out a few at a time: to wake a client
-for each of them costs a third of an answer. TLS, and systems without epoll, use the event loop.
+The event loop's own reads cost more than the answer. Answers go out a few at a time: waking a
+client for each costs a third of an answer. TLS, and systems without epoll, use the event loop.
 Invariants: a paused or closed socket is not read from, even in the same turn; every answer is
 written in its turn.
 """
@@ -22,10 +21,8 @@ if TYPE_CHECKING:
     Take = Callable[[bytes], None]
 
 NO_FILE: Final = -1
-"""The descriptor of a socket that the event loop reads."""
 RECEIVED_BYTES: Final = 16 * 1024
-"""Bytes taken from a socket at a time; each request allocates that much, and most have a
-hundred."""
+"""Bytes taken from a socket at a time, and allocated for each request."""
 _SOCKETS_MAX: Final = 256
 """Sockets in one turn, before other work of the loop."""
 _ANSWERS_MAX: Final = 16
@@ -33,8 +30,6 @@ _ANSWERS_MAX: Final = 16
 
 
 class SocketReaders:
-    """Reads plain sockets, and passes on their bytes."""
-
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._epoll = select.epoll()
@@ -44,25 +39,21 @@ class SocketReaders:
         self._loop.add_reader(self._epoll.fileno(), self._turn)
 
     def begin(self, take: Take, transport: asyncio.Transport) -> int:
-        """Pass the bytes of *transport* to *take*; returns the descriptor of its socket."""
         transport.pause_reading()
         fd: int = transport.get_extra_info("socket").fileno()
         self.resume(fd, take, transport)
         return fd
 
     def resume(self, fd: int, take: Take, transport: asyncio.Transport) -> None:
-        """Pass the bytes of *fd*, the socket of *transport*, to *take*, unless that is closing."""
         if fd not in self._takers and not (self._epoll.closed or transport.is_closing()):
             self._takers[fd] = take, transport
             self._epoll.register(fd, select.EPOLLIN)
 
     def pause(self, fd: int, transport: asyncio.Transport) -> None:
-        """Read nothing from *fd*, the socket of *transport*, until `resume`."""
         del transport
         self.leave(fd)
 
     def leave(self, fd: int) -> None:
-        """Read nothing from *fd* any more, which is about to be closed."""
         if self._takers.pop(fd, None) is not None:
             self._epoll.unregister(fd)
 
@@ -73,8 +64,9 @@ class SocketReaders:
 
     def send(self, fd: int, data: bytes, transport: asyncio.Transport) -> None:
         """
-        Write *data* to *fd*, the socket of *transport*, before this turn ends. A socket that is
-        closed in a turn keeps its descriptor until the end of the turn.
+        Write *data* to *fd*, the socket of *transport*, before this turn ends.
+
+        A socket that is closed in a turn keeps its descriptor until the end of the turn.
         """
         if self._is_turn:
             self._answers.append((fd, data, transport))
@@ -168,5 +160,4 @@ BY_LOOP: Final = EventLoopSockets()
 
 
 def readers() -> SocketReaders | None:
-    """Readers in the running loop, where the system has epoll."""
     return SocketReaders() if sys.platform == "linux" else None

@@ -27,35 +27,24 @@ class SidecarStatistics:
     accepted: int
     """Since the start, as all below."""
     refused: int
-    """Connections beyond the limit."""
     cut_off: Mapping[str, int]
-    """Connections that the service ended, by reason."""
     answered: Mapping[str, int]
-    """Requests by method."""
     refusals: Mapping[tuple[str, str], int]
-    """By method and error code."""
     waiting: int
-    """Writes and reads that wait now."""
     waiting_bytes: int
     """Memory that they may take, by the sizes of their frames, and open state images."""
     abandoned: int
-    """Waiting requests whose client disconnected."""
     bytes_in: int
     bytes_out: int
     held_bytes: int
-    """Of unfinished frames, now."""
     greeting_bytes: int
-    """Of these, from clients before hello."""
     slow_clients: int
     """How often reading stopped because a client did not take its answers."""
     brokers: Mapping[str, Mapping[int, BrokerStatistics]]
-    """By cluster and broker id."""
     takeovers: int
 
 
 class FrameServerCounters:
-    """Counts for one frame server; its connections increment them in place."""
-
     __slots__ = (
         "abandoned", "accepted", "answered", "bytes_in", "bytes_out", "cut_off",
         "greeting_bytes", "held_bytes", "image_bytes", "log_reads", "refusals", "refused",
@@ -67,7 +56,6 @@ class FrameServerCounters:
         self.held_bytes = self.greeting_bytes = self.waiting = self.waiting_bytes = 0
         self.slow_clients = self.abandoned = 0
         self.image_bytes = 0
-        """Of open state images; a part of the bytes that wait."""
         self.log_reads = 0
         self.answered = dict.fromkeys(METHODS, 0)
         self.refusals: Counter[tuple[str, str]] = Counter()

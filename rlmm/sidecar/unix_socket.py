@@ -1,7 +1,4 @@
-"""
-The Unix socket and its file: made with its mode before a client can connect, and never in place of
-one that another process listens at. Blocks: to be called in a thread.
-"""
+"""The Unix socket and its file: made with its mode before a client can connect. Blocks."""
 
 from __future__ import annotations
 
@@ -22,11 +19,9 @@ _CONNECT_S = 1.0
 
 
 class UnixSocket:
-    """A listening socket and its file."""
-
     def __init__(self, path: Path, mode: int, backlog: int) -> None:
         """
-        Listen at *path*. Replaces the file of a dead process.
+        Listen at *path*, replacing the file of a dead process.
 
         Raises `FolderInUse` where another process listens, `ConfigError` where no socket can be.
         """
@@ -69,7 +64,6 @@ def _require_short(path: Path) -> None:
 
 
 def _require_free(path: Path) -> None:
-    """Refuse a path where a process listens, or that is not a socket."""
     try:
         found = path.lstat()
     except FileNotFoundError:

@@ -1,8 +1,8 @@
 """
-Requests that wait: writes, reads with `at_least` or `linearizable`, waits for readiness.
+Waiting requests: writes, reads with `at_least` or `linearizable`, waits for readiness.
 
-Each is a task of its connection and ends with it; stored events stay stored. Their number and
-memory are limited, and none delays the requests behind it.
+Each is a limited task of its connection and ends with it; stored events stay stored. None delays
+the requests behind it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 
 KEPT_FACTOR: Final = 32
-"""Bytes of memory that a waiting request keeps, at most, for each byte of its frame: offsets in
-`at_least` and epochs of a segment grow most."""
+"""Most bytes kept for each byte of a waiting frame: offsets and epochs grow most."""
 KEPT_BYTES: Final = 4 * 1024
 """Bytes that any waiting request keeps: its task, and what it waits for."""
 
@@ -90,7 +89,6 @@ async def write(session: ClientSession, event: Any, options: WriteOptions) -> ob
 async def wait_ready(
     session: ClientSession, partition: TopicIdPartition, timeout_s: float
 ) -> object:
-    """Wait until this client may ask about *partition*."""
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + timeout_s
     engine, broker = session.engine(), session.broker
@@ -117,7 +115,6 @@ def while_served(session: ClientSession, engine: Engine) -> Iterator[None]:
 
 
 def result_of(task: asyncio.Task[object]) -> object:
-    """Return the result of a request; `Stopped` for one that was cancelled."""
     if task.cancelled():
         raise Stopped("the service is stopping")
     return task.result()
@@ -190,13 +187,11 @@ class WaitingRequests:
             raise TooBusy(msg)
 
     def release(self, request_id: int) -> None:
-        """Free the memory of a request that is answered, or will be at once."""
         kept_bytes = self._kept.pop(request_id, 0)
         self._bytes -= kept_bytes
         self._figures.waiting_bytes -= kept_bytes
 
     def drop(self) -> list[asyncio.Task[object]]:
-        """Cancel all, without answers."""
         tasks = list(self._tasks.values())
         self._tasks.clear()
         for request_id in list(self._kept):
@@ -207,7 +202,6 @@ class WaitingRequests:
         return tasks
 
     def cancel(self) -> None:
-        """Cancel all; each is answered as cancelled."""
         for task in self._tasks.values():
             task.cancel()
 

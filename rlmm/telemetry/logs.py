@@ -1,9 +1,8 @@
 """
-Log lines: for people on a terminal, else one JSON object a line.
+Logs: lines for people on a terminal, else one JSON object a line. Only this module uses structlog.
 
-Only this module imports structlog. It formats the records of the standard library's loggers and
-adds the fields that `rlmm.base.log_context.bound` binds. A record that cannot be formatted is
-written in another form, never dropped; a line that cannot be written is counted.
+A record that cannot be formatted is written in another form, never dropped; a line that cannot be
+written is counted.
 """
 
 from __future__ import annotations
@@ -43,23 +42,16 @@ _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 
 @dataclass(frozen=True, slots=True)
 class LinesStatistics:
-    """Counts of log lines since the start."""
-
     written: Mapping[str, int]
     """By level; the counts of repeats are lines as well."""
     suppressed: int
-    """Repeats that were counted and not written."""
     failed: int
     """Lines whose writing failed: the stream is closed, its reader is gone, the disk is full."""
     last_failure: str
-    """Why, the last time; empty while none has failed."""
 
 
 class LogLines(logging.StreamHandler[TextIO]):
-    """
-    A handler that writes lines to a stream and limits repeats; `run` reports held-back lines in
-    time.
-    """
+    """A handler that writes lines to a stream and limits repeats; `run` reports held-back lines."""
 
     def __init__(
         self, stream: TextIO, settings: LoggingSettings, now_ms: Callable[[], int]
@@ -74,9 +66,7 @@ class LogLines(logging.StreamHandler[TextIO]):
         self.setFormatter(_formatter(settings.format, stream))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """
-        Write the line unless the limit for its kind is reached; report counts that are due first.
-        """
+        """Write the line unless its kind reached its limit; report counts that are due first."""
         now_ms = self._now_ms()
         self._tell(self._repeats.due(now_ms))
         is_answer = bool(record.__dict__.pop(IS_ANSWER, False))
@@ -92,10 +82,7 @@ class LogLines(logging.StreamHandler[TextIO]):
             self._suppressed += 1
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """
-        Write template and arguments of a record that cannot be formatted. A failure to write is
-        only counted.
-        """
+        """Write the parts of a record that cannot be formatted; count a failure to write."""
         error = sys.exc_info()[1]
         if isinstance(error, OSError) or self.stream.closed:
             self._failed += 1
@@ -120,10 +107,7 @@ class LogLines(logging.StreamHandler[TextIO]):
         )
 
     def change(self, settings: LoggingSettings) -> None:
-        """
-        Apply *settings* from now on. Levels that `set_level` has set, and that the settings do not
-        name, stay.
-        """
+        """Apply *settings*; levels of `set_level` that the settings do not name stay."""
         self.acquire()
         try:
             before, self._settings = self._settings, settings
@@ -139,7 +123,6 @@ class LogLines(logging.StreamHandler[TextIO]):
             set_level(module, level)
 
     def tell_repeats(self, *, is_end: bool = False) -> None:
-        """Write the counts of windows that have ended; of all windows at the end."""
         self.acquire()
         try:
             self._tell(self._repeats.due(None if is_end else self._now_ms()))
@@ -147,7 +130,6 @@ class LogLines(logging.StreamHandler[TextIO]):
             self.release()
 
     async def run(self) -> None:
-        """Report counts in time, until cancelled."""
         while True:
             await asyncio.sleep(_TICK_S)
             self.tell_repeats()
@@ -201,10 +183,10 @@ def set_up(
 
 def set_level(module: str, level: str | None) -> None:
     """
-    Write records of *module* and all loggers below it from *level* on; `""` is the root.
+    Write records of *module* and loggers below it from *level* on; `""` is the root.
 
-    Applies at once, also to loggers that do not exist yet. Without a level the module inherits
-    again. Raises `InvalidArgument` for an unknown level.
+    Applies at once, also to future loggers. Without a level the module inherits again. Raises
+    `InvalidArgument` for an unknown level.
     """
     if level is not None and level not in set(LogLevel):
         msg = f"the level of {module or 'all'} must be one of {', '.join(LogLevel)}, got {level!r}"
@@ -216,12 +198,10 @@ def set_level(module: str, level: str | None) -> None:
 
 
 def is_json(form: LogFormat, stream: TextIO | None) -> bool:
-    """Return whether this format is JSON on *stream*."""
     return form is LogFormat.JSON or (form is LogFormat.AUTO and not _is_terminal(stream))
 
 
 def levels() -> dict[str, str]:
-    """Return the level of each logger that has its own; `""` is the root."""
     found = {"": logging.getLogger().level}
     for name, logger in list(logging.Logger.manager.loggerDict.items()):
         if isinstance(logger, logging.Logger) and logger.level != logging.NOTSET:
@@ -230,7 +210,6 @@ def levels() -> dict[str, str]:
 
 
 def _nowhere() -> TextIO:
-    """Return a stream that discards everything, for a process started without standard error."""
     stream = io.StringIO()
     stream.close()
     return stream
@@ -285,6 +264,5 @@ def _ordered(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping
 
 
 def _one_line(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Replace line breaks and control characters."""
     event["event"] = str(event["event"]).translate(_CONTROL)
     return event

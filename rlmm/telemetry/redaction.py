@@ -1,9 +1,8 @@
 """
 Redaction of support bundles: placeholders replace topics, hosts, paths and opaque bytes. Pure.
 
-A name has the same placeholder everywhere in a bundle, so that related entries stay recognizable. A
-key of the bundle keeps names from being guessed. Ids that Kafka generated, offsets, sizes and times
-stay.
+A name has the same placeholder everywhere in a bundle; the bundle's key keeps names from being
+guessed. Ids that Kafka generated, offsets, sizes and times stay.
 """
 
 from __future__ import annotations
@@ -26,15 +25,11 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d")
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])")
 _PATH = re.compile(r"(?<![\w/.])/(?:[^\s/:,;'\"]+/)*[^\s/:,;'\"]+")
 _NAMES = {"topic"}
-"""Keys whose value is a topic's name."""
 _OPAQUE = {"custom_metadata", "value", "value_hex", "key", "key_hex"}
-"""Keys whose value is bytes that somebody else made."""
 _STANDIN = re.compile(r"(?:topic|host|path)-[0-9a-f]{8}")
 
 
 class NameRedaction:
-    """The placeholders of one bundle."""
-
     def __init__(self, key: bytes, topics: Iterable[str], *, is_on: bool = True) -> None:
         """*topics* are names to replace anywhere in a text."""
         self._key = key
@@ -45,7 +40,6 @@ class NameRedaction:
         self._known = set(names)
 
     def of(self, value: object) -> object:
-        """Return the value without names."""
         return self._of(value, None) if self._is_on else value
 
     def _of(self, value: object, key: str | None) -> object:

@@ -1,10 +1,9 @@
 """
 Repeated log lines: which lines repeat one another, and how many were held back. Pure.
 
-Lines are of one kind if cluster, logger, level and template are equal; arguments do not matter. The
-limiter writes the first lines of a window, and counts and reports the others. Metadata partitions
-share the count of a kind, so that an unavailable broker is not reported thousands of times; the
-first line of each partition in a window is always written.
+Lines are of one kind if cluster, logger, level and template are equal. The first lines of a window,
+and the first of each metadata partition, are written, the others counted and reported. Partitions
+share the count, so that an unavailable broker is not reported thousands of times.
 """
 
 from __future__ import annotations
@@ -23,13 +22,10 @@ class LineKind:
     level: int
     template: str
     cluster: object = None
-    """The name of the engine whose line it is, where it is one's."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatCount:
-    """The number of lines of a kind that were held back in a window of this length."""
-
     kind: LineKind
     suppressed: int
     window_ms: int
@@ -45,8 +41,6 @@ class _Window:
 
 
 class RepeatedLines:
-    """Counts lines by kind; the caller passes the time, which may stand still."""
-
     def __init__(self, repeats_max: int, window_ms: int) -> None:
         self._repeats_max = repeats_max
         self._window_ms = window_ms
@@ -58,11 +52,7 @@ class RepeatedLines:
         self._window_ms = window_ms
 
     def admits(self, kind: LineKind, place: object, now_ms: int) -> bool:
-        """
-        Return whether this line is written; *place* is its metadata partition, if it has one.
-
-        Call `due` first, else a window that has ended still counts.
-        """
+        """Return whether this line of metadata partition *place* is written; call `due` first."""
         window = self._windows.get(kind)
         if window is None:
             if len(self._windows) >= KINDS_MAX:
@@ -78,9 +68,7 @@ class RepeatedLines:
         return False
 
     def due(self, now_ms: int | None) -> list[RepeatCount]:
-        """
-        Close windows that have ended, or all without a time, and return those that held lines back.
-        """
+        """Close ended windows, or all without a time, and return those that held lines back."""
         over = [
             kind
             for kind, window in self._windows.items()

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError
 
-_INT32_MAX = 2**31 - 1
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*", re.ASCII)
 
 
@@ -44,11 +44,7 @@ class LoggingSettings:
     """Length of that window; when it ends, the count of what was not written is."""
 
     def __post_init__(self) -> None:
-        for name in ("repeats_max", "repeats_window_ms"):
-            value = getattr(self, name)
-            if type(value) is not int or not 1 <= value <= _INT32_MAX:
-                msg = f"logging.{name} must be a whole number from 1 to {_INT32_MAX}, got {value!r}"
-                raise ConfigError(msg)
+        require_whole_numbers("logging.", self)
         self.module_levels()
 
     def module_levels(self) -> dict[str, LogLevel]:

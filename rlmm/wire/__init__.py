@@ -1,9 +1,8 @@
 """
-The frame protocol between a broker and the service: bytes to requests and answers, and back.
+The frame protocol of `docs/wire-protocol.md`: bytes to requests and answers, and back.
 
-Pure: server and clients use it, and it imports neither. `docs/wire-protocol.md` describes the same
-for clients in other languages. Invariant: any bytes give a checked value or one of two errors,
-`ProtocolError` where they are no message and `InvalidArgument` where a message is malformed.
+Invariant: any bytes give a checked value, `ProtocolError` where they are no message, or
+`InvalidArgument` where a message is malformed.
 
 May be imported by `broker_adapter`, `rlmm.http`, `rlmm.sidecar`, `rlmm.state_sources`,
 `spark_tiering.tier_metadata`.
@@ -11,8 +10,7 @@ May be imported by `broker_adapter`, `rlmm.http`, `rlmm.sidecar`, `rlmm.state_so
 - `errors`: Errors to codes and fields, and back to their classes.
 - `framing`: A stream of bytes to frames.
 - `hello`: The first request of a connection and its answer.
-- `messages`: Requests and answers in msgpack, with limits on what a client may make the service
-  build.
+- `messages`: Requests and answers in msgpack, with limits on what the service builds.
 - `methods`: The table of methods: arguments, options, roles.
 - `operator_queries`: Values of the methods for operators.
 - `options`: Options of reads, writes and waits.

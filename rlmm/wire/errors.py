@@ -1,9 +1,9 @@
 """
 Errors on the wire: `[code, message, retriable, fields]`, to and from their classes.
 
-Every class of `rlmm.errors` is sent with all its fields, but for `NEVER_SENT`. A code of a newer
-version gives the nearest known class, with that code and its `retriable`. Invariant: reading what
-`error_value` gives makes an equal error.
+All of `rlmm.errors` is sent but `NEVER_SENT`. A code of a newer version gives the nearest known
+class, with that code and its `retriable`. Invariant: reading what `error_value` gives makes an
+equal error.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ def _integer_or_none(value: object) -> int | None:
 
 
 def _place(value: object) -> tuple[int, int] | None:
-    """Metadata partition and offset of an event."""
     if value is None:
         return None
     if type(value) is not list or len(value) != 2:
@@ -73,7 +72,6 @@ FIELDS: Final[Mapping[type[RlmmError], Mapping[str, Callable[[object], object]]]
     errors.Unresolved: {"stored_at": _place},
     errors.LogTruncated: {"log_start": _integer_or_none, "next_offset": _integer_or_none},
 }
-"""The fields of each error class beside its message, with their readers."""
 
 DERIVED_FIELDS: Final[Mapping[type[RlmmError], tuple[str, ...]]] = {
     errors.NotReady: ("records_left",)
@@ -82,51 +80,17 @@ DERIVED_FIELDS: Final[Mapping[type[RlmmError], tuple[str, ...]]] = {
 
 CODES_1: Final = frozenset(
     (
-        "error",
-        "config",
-        "topic-absent",
-        "folder-in-use",
-        "request",
-        "invalid-argument",
-        "not-publishable",
-        "not-writable",
-        "not-permitted",
-        "protocol",
-        "unsupported-version",
-        "unknown-method",
-        "wrong-cluster",
-        "event-rejected",
-        "not-found",
-        "unknown-partition",
-        "not-assigned",
-        "not-ready",
-        "over-budget",
-        "too-busy",
-        "sidecar-unavailable",
-        "unresolved",
-        "outcome-unknown",
-        "assignment-lost",
-        "stopped",
-        "pump-failed",
-        "log",
-        "log-unavailable",
-        "log-truncated",
-        "log-recreated",
-        "append-uncertain",
-        "append-refused",
-        "log-not-permitted",
-        "log-damaged",
-        "image-corrupt",
-        "snapshot",
-        "snapshot-corrupt",
-        "snapshot-foreign",
-        "snapshot-unsupported",
-        "snapshot-refused",
-        "part-failed",
-        "stop-timed-out",
+        "error", "config", "topic-absent", "folder-in-use", "request", "invalid-argument",
+        "not-publishable", "not-writable", "not-permitted", "protocol", "unsupported-version",
+        "unknown-method", "wrong-cluster", "event-rejected", "not-found", "unknown-partition",
+        "not-assigned", "not-ready", "over-budget", "too-busy", "sidecar-unavailable", "unresolved",
+        "outcome-unknown", "assignment-lost", "stopped", "pump-failed", "log", "log-unavailable",
+        "log-truncated", "log-recreated", "append-uncertain", "append-refused", "log-not-permitted",
+        "log-damaged", "image-corrupt", "snapshot", "snapshot-corrupt", "snapshot-foreign",
+        "snapshot-unsupported", "snapshot-refused", "part-failed", "stop-timed-out",
         "engine-failed",
     )
-)
+)  # fmt: skip
 """The codes that every client of version 1 knows; never added to."""
 NEVER_SENT: Final = frozenset(
     (
@@ -160,9 +124,7 @@ _SENT: Final = {
 
 
 def fields_of(cls: type[RlmmError]) -> tuple[str, ...]:
-    """
-    Return the fields of an error of *cls* beside its message, in the order in which they are sent.
-    """
+    """Return the fields of an error of *cls* but its message, in the order of sending."""
     return _SENT[cls]
 
 
@@ -181,12 +143,10 @@ def error_value(error: RlmmError) -> list[object]:
 
 
 def _known_class(cls: type[RlmmError]) -> type[RlmmError]:
-    """*cls*, or the nearest class above it in the tree."""
     return next(base for base in cls.__mro__ if base in _SENT)
 
 
 def read_error(value: object) -> RlmmError:
-    """Raises `ProtocolError` for a value that is no error."""
     if type(value) is not list or len(value) != 4:
         msg = f"an error is an array of four, got {form(value)}"
         raise ProtocolError(msg)

@@ -1,9 +1,9 @@
 """
-Frames: a length of four bytes, most significant first, and as many bytes of payload.
+Framing: a length of four bytes, most significant first, and as many bytes of payload.
 
-Nothing here knows what a payload says. Invariants: the frames that come out do not depend on how
-the stream was cut into pieces; a length that is not allowed is refused before anything is kept for
-it; never more is held than one frame and the piece that came last.
+Invariants: the frames that come out do not depend on how the stream was cut into pieces; a length
+that is not allowed is refused before anything is kept for it; never more is held than one frame and
+the piece that came last.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Final
 from rlmm.errors import InvalidArgument, ProtocolError
 
 FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Largest payload of a frame, in either direction, unless it is configured otherwise."""
 HEAD_BYTES: Final = 4
 
 _LENGTH = struct.Struct(">I")
@@ -33,14 +32,11 @@ def frame(payload: bytes, frame_bytes_max: int = FRAME_BYTES_MAX) -> bytes:
 
 
 class FrameReader:
-    """Puts the frames of one stream together again."""
-
     __slots__ = ("_frame_bytes_max", "_needed", "_partial", "_refused")
 
     def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._frame_bytes_max = frame_bytes_max
         self._partial = bytearray()
-        """The beginning of a frame that is not complete."""
         self._needed = HEAD_BYTES
         """Bytes of *partial* with which it is known more, or complete."""
         self._refused: ProtocolError | None = None
@@ -52,15 +48,14 @@ class FrameReader:
 
     @property
     def held_bytes(self) -> int:
-        """Return how many bytes of an incomplete frame are held."""
         return len(self._partial)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """
         Return the payloads that *data* completes, in order.
 
-        Raises `ProtocolError` where a length is not allowed. Where complete payloads come before it
-        they are returned, and the next call raises it: see `is_broken`.
+        Raises `ProtocolError` for a length that is not allowed; complete payloads before it are
+        returned first, and the next call raises it: see `is_broken`.
         """
         if self._refused is not None:
             raise self._refused

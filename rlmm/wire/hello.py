@@ -1,7 +1,7 @@
 """
 Hello, the first request of a connection, and its answer: peers, version, limits.
 
-Both sides ignore unknown keys, unlike options: a newer side may send more about itself.
+Both sides ignore unknown keys: a newer side may send more about itself.
 """
 
 from __future__ import annotations
@@ -32,11 +32,8 @@ ROLES: Final = ("reader", "broker", "admin")
 
 @dataclass(frozen=True, slots=True)
 class ClientHello:
-    """Describes the client."""
-
     versions: tuple[int, ...]
     client: str
-    """Name and version of the program, for the log."""
     token: str | None = field(default=None, repr=False)
     cluster_id: str | None = None
     broker_id: int | None = None
@@ -49,30 +46,21 @@ class ClientHello:
 
 @dataclass(frozen=True, slots=True)
 class ServiceLimits:
-    """Lists the limits of the service."""
-
     frame_bytes_max: int = FRAME_BYTES_MAX
     pipeline_max: int = 0
-    """Requests under way on one connection."""
     waiting_max: int = 0
-    """Of these, writes and reads that wait."""
     lookups_max: int = 0
-    """Look-ups in one `segments_for`."""
     page_max: int = 0
-    """Segments in one page."""
     idle_ms: int = 0
     """A connection without any request for so long is closed; 0: never."""
     timeout_ms_max: int = 0
     """What a longer `timeout_ms` counts as; 0, as everything below: nothing was said of it."""
     assign_max: int = 0
-    """Partitions in one `assign` or `stop_partitions`."""
 
 
 @dataclass(frozen=True, slots=True)
 class HelloAnswer:
-    """
-    Describes the service; a fact that it does not know yet, as its log was not reached, is `None`.
-    """
+    """Describes the service; a fact that it does not know yet is `None`."""
 
     version: int
     server: str
@@ -85,7 +73,6 @@ class HelloAnswer:
 
 
 def hello_value(hello: ClientHello) -> dict[str, object]:
-    """Return *hello* as the one argument of `hello`."""
     value: dict[str, object] = {"versions": list(hello.versions), "client": hello.client}
     for name in ("token", "cluster_id", "broker_id", "instance", "bootstrap"):
         said = getattr(hello, name)

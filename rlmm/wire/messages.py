@@ -1,9 +1,9 @@
 """
 Messages: requests `[id, method, args]`, answers `[id, nil, result]`, refusals `[id, error, nil]`.
 
-Reading is strict, since anything may reach the socket: no extension types, no invalid UTF-8, no
-repeated or odd keys of maps, nothing behind the message, and no memory for lengths that the payload
-does not have. Invariant: reading raises `ProtocolError` and nothing else.
+Reading is strict: no extension types, no invalid UTF-8, no repeated or odd keys of maps, nothing
+behind the message, no memory for lengths that the payload does not have. Invariant: reading raises
+`ProtocolError` and nothing else.
 """
 
 from __future__ import annotations
@@ -99,7 +99,6 @@ def packed(value: object) -> PackedResult:
 
 
 def packed_array(elements: list[bytes]) -> PackedResult:
-    """Return the array of *elements*, each of them packed."""
     count = len(elements)
     if count < _SHORT_ARRAY:
         head = bytes((0x90 | count,))
@@ -115,8 +114,10 @@ def refusal_frame(request_id: int | None, error: RlmmError) -> bytes:
 
 def read_request(payload: bytes | memoryview) -> tuple[int, str, list[object]]:
     """
-    Id, method and arguments of a request. A map with a number as key that is too small or too large
-    comes as `OddMap`, which the reader of that argument refuses; but not in a hello.
+    Return id, method and arguments of a request.
+
+    A map with a number as key that is too small or too large comes as `OddMap`, which the reader of
+    that argument refuses; but not in a hello.
     """
     message = _unpack(payload, _map_of_request)
     if type(message) is not list or len(message) != 3:
@@ -208,10 +209,7 @@ def _map_of_request(pairs: Pairs) -> object:
 
 
 def _map_of(pairs: Pairs) -> dict[object, object]:
-    """
-    Return a map with texts or numbers of 31 bits as keys: a client can choose larger ones that all
-    collide in the table, which would take hours to fill.
-    """
+    """Return a map with texts or numbers of 31 bits as keys; larger ones could all collide."""
     for key, _ in pairs:
         if type(key) is not str and (type(key) is not int or not 0 <= key <= INT32_MAX):
             msg = f"a key of a map is a text or a number of 31 bits, got {form(key)}"

@@ -1,8 +1,7 @@
 """
-Operators' queries on the wire: summaries of user partitions, state images in pieces, the log.
+Operator queries on the wire: summaries of user partitions, state images in pieces, the log.
 
-Each form is written and read here. Invariant: only this module makes the key that a page begins
-behind.
+Invariant: only this module makes the key that a page begins behind.
 """
 
 from __future__ import annotations
@@ -45,15 +44,11 @@ class PartitionCounts(NamedTuple):
 
 
 class SummaryPage(NamedTuple):
-    """Some user partitions of one metadata partition, by rising key."""
-
     position: int
-    """Of the metadata partition, at the moment of the page."""
     is_whole: bool
     """Whether the page leaves out nothing that the client may not see."""
     summaries: list[PartitionCounts]
     after: bytes | None
-    """The key for the next page; `None`: there is none."""
 
 
 class LogEnds(NamedTuple):
@@ -68,14 +63,11 @@ class LogPiece(NamedTuple):
 
     data: bytes
     next_offset: int
-    """Where to read on after all of it."""
     left_bytes: int
     """Bytes behind *data* that are still to be read."""
 
 
 class ImageHead(NamedTuple):
-    """The state image of a user partition: its length and first bytes."""
-
     position: int
     size_bytes: int
     first: bytes

@@ -1,7 +1,7 @@
 """
 Options: the map that may follow the arguments of a call.
 
-An unknown option is refused by name: a client that asks for a fresh answer must not get any other.
+An unknown one is refused by name: a client that asks for a fresh answer must not get another.
 """
 
 from __future__ import annotations
@@ -28,19 +28,15 @@ class ReadOptions(TypedDict, total=False):
     linearizable: bool
     """Every event that was stored before the call must have been applied."""
     timeout_s: float | None
-    """`None`: as the client or the engine is configured."""
 
 
 @dataclass(frozen=True, slots=True)
 class FreshnessOptions:
-    """Sets how fresh an answer must be, and how long it may take."""
-
     at_least: Mapping[int, int] | None = None
     """Events at these offsets, by metadata partition, must have been applied."""
     linearizable: bool = False
     """Every event that was stored before the call must have been applied."""
     timeout_ms: int | None = None
-    """`None`: the setting of the service."""
 
     @property
     def waits(self) -> bool:
@@ -49,8 +45,6 @@ class FreshnessOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Sets whether a write for a partition that is not assigned is refused, and the time-out."""
-
     unassigned: Unassigned = "refuse"
     timeout_ms: int | None = None
 
@@ -116,10 +110,7 @@ def read_write_options(value: object = None, timeout_ms_max: int = INT32_MAX) ->
 
 
 def read_wait_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> int | None:
-    """
-    Return the time-out of `wait_ready` in milliseconds, *timeout_ms_max* at most; `None`: the
-    setting of the service.
-    """
+    """Return the time-out of `wait_ready` in ms, *timeout_ms_max* at most; `None` without one."""
     if value is None:
         return None
     options = mapping(value, "the options of a wait")

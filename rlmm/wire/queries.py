@@ -1,7 +1,7 @@
 """
 Queries on the wire: look-ups, pages of a listing, read tokens, and their answers.
 
-Each form is written and read here. Invariant: only this module knows what the key of a page means.
+Invariant: only this module knows what the key of a page means.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def read_lookups(
     value: object, count_max: int = INT32_MAX
 ) -> list[tuple[TopicIdPartition, int, int]]:
     """
-    Return the look-ups of `segments_for`; more than *count_max* are refused unread. A negative
-    epoch or offset is refused in its own answer, not here.
+    Return the look-ups of `segments_for`; more than *count_max* are refused unread.
+
+    A negative epoch or offset is refused in its own answer, not here.
     """
     lookups = []
     for one in array_up_to(value, "the look-ups", count_max):
@@ -67,7 +68,6 @@ def next_value(page: Page) -> bytes | None:
 
 
 def page_key_value(after: PageKey) -> bytes:
-    """Opaque to clients."""
     return after.start_offset.to_bytes(8) + after.uuid
 
 
@@ -106,7 +106,6 @@ def read_token(value: object, what: str = "a read token") -> dict[int, int]:
 
 
 def segment_answer_value(answer: SegmentMetadata | RlmmError | None) -> list[object]:
-    """Return an error, a segment, or neither."""
     if isinstance(answer, RlmmError):
         return [error_value(answer), None]
     return [None, None if answer is None else segment_value(answer)]
@@ -115,7 +114,6 @@ def segment_answer_value(answer: SegmentMetadata | RlmmError | None) -> list[obj
 def read_segment_answers(
     partitions: Sequence[TopicIdPartition], value: object
 ) -> list[SegmentMetadata | RlmmError | None]:
-    """Return the answers of `segments_for` for *partitions*, in their order."""
     answers = array(value, "the answers to look-ups", len(partitions))
     found: list[SegmentMetadata | RlmmError | None] = []
     for partition, answer in zip(partitions, answers, strict=True):

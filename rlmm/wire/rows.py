@@ -1,8 +1,7 @@
 """
 Rows of the pure-Python engine to the bytes that are sent, without an object in between.
 
-Engines without rows give a `SegmentMetadata` to `segment_value`. Invariant: both give the same
-bytes.
+Invariant: `segment_value` gives the same bytes for a `SegmentMetadata`.
 """
 
 from __future__ import annotations
@@ -21,14 +20,12 @@ _CUSTOM_AT: Final = 65
 ROWS_KEPT: Final = 8_192
 """Packed rows that are kept, in some 4 MB."""
 ROW_BYTES_KEPT: Final = 512
-"""Longest row that is kept, since custom metadata may be long."""
 _SHORT: Final = 0x80
 _ANY_PARTITION: Final = TopicIdPartition(Uuid(bytes(UUID_BYTES)), "", 0)
 """Any partition will do: the value does not contain it."""
 
 
 def row_value(uuid: bytes, row: bytes) -> tuple[object, ...]:
-    """Return the value that `segment_value` gives."""
     if row[EPOCHS_AT] != ONE_EPOCH:
         return _any_row_value(uuid, row)
     state, is_empty, broker, event, start, last, max_ts, epoch, first, size, custom = (
@@ -56,10 +53,7 @@ def _any_row_value(uuid: bytes, row: bytes) -> tuple[object, ...]:
 
 
 class _Rows:
-    """
-    Keeps packed rows that were sent lately: readers of a segment ask for it repeatedly. Threads
-    share it: a row lost in a race is packed again.
-    """
+    """Keeps packed rows for repeated readers; a row lost in a race of threads is packed again."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[bytes, PackedResult]] = {}

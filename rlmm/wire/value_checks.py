@@ -1,8 +1,8 @@
 """
-Checks of single values, and the texts of refusals.
+Value checks, and the texts of refusals.
 
-Types are exact: a boolean is no number, a text no bytes. A refusal shows numbers, but no other
-value from outside, which may be large or nested.
+Types are exact: a boolean is no number, a text no bytes. A refusal shows no value from outside but
+numbers, as it may be large or nested.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ def int32(value: object, what: str) -> int:
 
 
 def uint31(value: object, what: str) -> int:
-    """Return a number of 32 bits that is not negative."""
     if type(value) is not int or not 0 <= value <= INT32_MAX:
         refuse(what, f"a number from 0 to {INT32_MAX}", value)
     return value
@@ -67,7 +66,6 @@ def int64(value: object, what: str) -> int:
 
 
 def uint63(value: object, what: str) -> int:
-    """Return a number of 64 bits that is not negative."""
     if type(value) is not int or not 0 <= value <= INT64_MAX:
         refuse(what, f"a number from 0 to {INT64_MAX}", value)
     return value

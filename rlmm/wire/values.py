@@ -1,9 +1,8 @@
 """
 Values on the wire: partitions, segments, events, answers to writes.
 
-Each comes as a pair, used by both sides: `x_value` gives what is packed; `read_x` reads it, or
-raises `InvalidArgument` that names the fault. Invariant: reading what `x_value` gives makes an
-equal value, which a broker could hold.
+`x_value` gives what is packed; `read_x` reads it, or raises `InvalidArgument` that names the fault.
+Invariant: reading what `x_value` gives makes an equal value, which a broker could hold.
 """
 
 from __future__ import annotations
@@ -34,15 +33,11 @@ _DELETE_STATES: Final = tuple(PartitionDeleteState)
 
 
 def partition_value(partition: TopicIdPartition) -> list[object]:
-    """Return a user partition: topic id, name, number."""
     return [partition.topic_id, partition.topic, partition.partition]
 
 
 class _Partitions:
-    """
-    Keeps partitions that were read lately: most questions are about few of them, and making one
-    costs more than the rest of a question. Threads share it: one lost in a race is made again.
-    """
+    """Keeps read partitions, as most questions are about a few; threads may race."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], TopicIdPartition] = {}
@@ -164,7 +159,6 @@ def _segment_state(value: object) -> SegmentState:
 
 
 def update_value(update: SegmentUpdate) -> list[object]:
-    """Return the arguments of `update_segment`."""
     return [
         partition_value(update.id.partition),
         update.id.uuid,
@@ -176,7 +170,6 @@ def update_value(update: SegmentUpdate) -> list[object]:
 
 
 def read_update(value: object) -> SegmentUpdate:
-    """Read the first six arguments of `update_segment`."""
     partition, segment, broker_id, event_timestamp_ms, custom, state = array(value, "an update", 6)
     return SegmentUpdate(
         read_segment_id(read_partition(partition), segment),
@@ -192,12 +185,10 @@ def read_segment_id(partition: TopicIdPartition, value: object) -> SegmentId:
 
 
 def delete_value(event: PartitionDelete) -> list[object]:
-    """Return the arguments of `put_partition_delete`."""
     return [partition_value(event.partition), *deletion_value(event)]
 
 
 def read_delete(value: object) -> PartitionDelete:
-    """Read the first four arguments of `put_partition_delete`."""
     partition, *rest = array(value, "a partition's deletion", 4)
     return read_deletion(read_partition(partition), rest)
 
@@ -220,8 +211,6 @@ def read_deletion(partition: TopicIdPartition, value: object) -> PartitionDelete
 
 
 class WriteAnswer(NamedTuple):
-    """Tells where an event was stored, and one of `VERDICTS`."""
-
     metadata_partition: int
     offset: int
     verdict: str

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.base.java_properties import parse_properties
-from rlmm.config.jaas import parse_login
-from rlmm.config.kafka_names import KafkaSetting
+from rlmm.config.kafka_names import KafkaSetting, parse_login
 from rlmm.config.keys import KEYS
 from rlmm.config.layers import Layer
 from rlmm.config.loading import LoadedConfiguration, load

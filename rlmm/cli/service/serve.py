@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from rlmm.access.authentication import Authenticator
-from rlmm.access.local_token import own_token
+from rlmm.access.tokens import own_token
 from rlmm.base.threads import in_own_thread
 from rlmm.base.version import __version__
 from rlmm.cli.common.config_options import source_options

@@ -62,10 +62,7 @@ def open_files() -> int:
 
 
 class Neighbour:
-    """
-    A client that asks questions one after another, and notes how much the server did before each
-    answer.
-    """
+    """A client that keeps asking, and notes how much the server did before each answer."""
 
     def __init__(self, client: FrameClient) -> None:
         self._client = client
@@ -109,10 +106,7 @@ def has_done(served: Listening, count: int) -> bool:
 async def test_fuzzed_frames_then_nothing_falls_nothing_stays_and_a_neighbour_is_answered(
     count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The service logs no fault and leaves no connection, task, file, held byte or counted client,
-    memory stays within bounds, and a client beside it gets every answer soon.
-    """
+    """No task, file, held byte or client stays, and a neighbour is answered soon."""
     world = World(3)
     door = Authenticator(AccessSettings(tokens=Secret(TOKENS)), TlsSettings())
     warm_bytes = 0

@@ -142,9 +142,7 @@ async def test_handshakes_when_too_many_are_begun_then_the_oldest_goes(pki: Pki)
     [(b"GET / HTTP/1.1\r\n\r\n", "refused"), (b"", "timed-out"), (None, "hung-up")],
     ids=["plain-text", "silent", "gone"],
 )
-async def test_handshake_when_it_fails_then_is_counted_by_how(
-    pki: Pki, said: bytes | None, outcome: str
-) -> None:
+async def test_handshake_when_failed_then_count(pki: Pki, said: bytes | None, outcome: str) -> None:
     """A failed handshake counts as refused, timed out or closed by the client."""
     shaking = Handshakes(server_side(pki), 0.2 if outcome == "timed-out" else 1_000.0)
     async with listener(shaking, Plain) as address, asyncio.timeout(DEADLINE_S):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import signal
+import ssl
+import subprocess
 from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
+from rlmm.access.authentication import Authenticator
+from rlmm.access.roles import Peer, Role
+from rlmm.access.tls import names_of
 from rlmm.cli.main import cli
+from rlmm.config.loading import load
 from rlmm.errors import NotPermitted
+from tests.support.repository.tree import ROOT
 from tests.support.server.access_files import (
     ADMIN,
     BOUND,
@@ -22,8 +30,10 @@ from tests.support.server.raw_frames import connected
 from tests.support.server.serve_process import serving
 
 if TYPE_CHECKING:
-    import ssl
     from pathlib import Path
+
+    import pytest
+
 
 NEW = "renewed-token-0123456789"
 WRONG = "wrong-token-0123456789"
@@ -39,12 +49,8 @@ async def said_to(address: tuple[str, int], tls: ssl.SSLContext, token: str) -> 
             return error.code
 
 
-async def test_serve_when_files_are_replaced_and_hung_up_then_new_ones_count_and_none_is_shown(
-    tmp_path: Path,
-) -> None:
-    """
-    New tokens and certificates count without a restart, and no log line at level debug has a token.
-    """
+async def test_serve_when_files_are_replaced_then_new_ones_count_unshown(tmp_path: Path) -> None:
+    """New tokens and certificates count without a restart, and no debug line has a token."""
     pki = Pki(tmp_path)
     tokens = write_tokens(tmp_path / "tokens")
     flags = {
@@ -81,12 +87,8 @@ async def test_serve_when_files_are_replaced_and_hung_up_then_new_ones_count_and
     assert [token for token in (READER, BROKER, BOUND, ADMIN, NEW, WRONG) if token in told] == []
 
 
-async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key_and_without_the_token(
-    tmp_path: Path,
-) -> None:
-    """
-    The process ends with exit code 2 before it listens, and the error does not show the token.
-    """
+async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key(tmp_path: Path) -> None:
+    """The process ends with exit code 2 before it listens, and its error hides the token."""
     tokens = write_tokens(tmp_path / "tokens", f"reader {NEW}\n")
     given = ("--log-kind", "memory", "--access-tokens-file", str(tokens))
     async with serving(tmp_path, *given) as served:
@@ -114,3 +116,52 @@ def test_config_show_then_shows_no_token_and_no_password() -> None:
     lines = [line.split() for line in shown.splitlines()]
     assert ["access.tokens", "***", "environment"] in lines
     assert ["tls.key_password", "***", "environment"] in lines
+
+
+PAGE = (ROOT / "docs/security.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    """Return the fenced blocks of the page."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def run(commands: str, folder: Path) -> None:
+    """Run *commands* in *folder*."""
+    subprocess.run(["sh", "-eu", "-c", commands], cwd=folder, check=True, capture_output=True)
+
+
+def shaken(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject:
+    """Return the server's side of a handshake in memory."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    theirs = client.wrap_bio(to_client, to_server, server_hostname="rlmm.example.org")
+    ours = server.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(4):
+        for side in (theirs, ours):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    return ours
+
+
+def test_security_page_then_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands and configuration of the page fit each other, and the file modes are right."""
+    for commands in blocks("sh"):
+        run(commands, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (said,) = blocks("toml")
+    (tmp_path / "rlmm.toml").write_text(said + 'tokens_file = "tokens"\n')
+    config = load(file=tmp_path / "rlmm.toml").config
+    door = Authenticator(config.access, config.tls)
+    token = (tmp_path / "broker-7.token").read_text().strip()
+    client = door.identify(Peer("tcp"), token)
+    assert (client.name, client.role, client.broker_id) == ("broker-7", Role.BROKER, 7)
+
+    context = ssl.create_default_context(cafile=tmp_path / "ca.pem")
+    context.load_cert_chain(tmp_path / "client.pem", tmp_path / "client.key")
+    server = door.ssl_context()
+    assert server is not None
+    names = names_of(shaken(server, context).getpeercert() or {})
+    client = door.identify(Peer("tcp", client_names=names), None)
+    assert (client.name, client.role, client.broker_id) == ("broker-7", Role.BROKER, 7)

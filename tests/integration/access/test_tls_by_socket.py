@@ -144,13 +144,8 @@ async def test_client_certificate_when_bound_to_a_broker_then_claims_no_other(pk
 
 
 @pytest.mark.parametrize("what", ["none", "foreign", "expired", "self-signed"])
-async def test_client_certificate_when_it_cannot_be_trusted_then_no_hello_is_answered(
-    pki: Pki, what: str
-) -> None:
-    """
-    No hello is answered without a certificate, or with one of another authority, an expired or a
-    nameless one.
-    """
+async def test_client_certificate_when_untrusted_then_no_hello_answer(pki: Pki, what: str) -> None:
+    """An absent, foreign, expired or nameless certificate gets no answer to its hello."""
     foreign = trustme.CA()
     client = {
         "none": pki.client(),
@@ -175,10 +170,7 @@ async def test_client_certificate_when_it_cannot_be_trusted_then_no_hello_is_ans
 
 
 async def test_server_certificate_when_expired_then_clients_see_it(pki: Pki) -> None:
-    """
-    The server starts with an expired certificate, because the Unix socket must work; clients refuse
-    it.
-    """
+    """The server starts with an expired certificate, for its Unix socket; clients refuse it."""
     pki.replace_server(left=timedelta(days=-1))
     async with serving(pki.door(tokens=Secret(TOKENS))) as served:
         with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
@@ -204,13 +196,8 @@ async def test_server_certificate_when_replaced_then_the_next_handshake_has_it(p
         assert await role_of(served, pki.client(authority=other), token=READER) == "reader"
 
 
-async def test_client_authority_when_replaced_then_the_next_handshake_asks_for_it(
-    pki: Pki,
-) -> None:
-    """
-    A client certificate of the former authority is refused, and one of the new authority is
-    accepted.
-    """
+async def test_client_authority_when_replaced_then_the_next_handshake_asks_it(pki: Pki) -> None:
+    """A certificate of the former authority is refused, and one of the new one accepted."""
     other = trustme.CA()
     theirs = pki.client("reader.example", signed_by=other)
     ours = pki.client("reader.example")
@@ -225,12 +212,8 @@ async def test_client_authority_when_replaced_then_the_next_handshake_asks_for_i
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_session_of_before_when_the_client_authority_was_replaced_then_lets_nobody_in(
-    pki: Pki, version: ssl.TLSVersion
-) -> None:
-    """
-    The server does not resume a TLS session of the former authority, and never one of version 1.3.
-    """
+async def test_session_of_an_old_authority_then_refused(pki: Pki, version: ssl.TLSVersion) -> None:
+    """No TLS session of the former authority is resumed, and never one of version 1.3."""
     client = pki.client("reader.example")
     client.minimum_version = client.maximum_version = version
     door = mutual(pki)

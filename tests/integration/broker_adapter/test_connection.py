@@ -50,8 +50,7 @@ async def test_hello_then_says_who_this_is(service: FakeService) -> None:
         await until(lambda: len(service.connections) == 2, 10)
         await client.ping()
     first, second = (dict(served.hello) for served in service.connections)
-    assert first == second
-    assert len(first["instance"]) == 16
+    assert (first, len(first["instance"])) == (second, 16)
     del first["instance"]
     assert first == {
         "versions": [1],
@@ -63,9 +62,7 @@ async def test_hello_then_says_who_this_is(service: FakeService) -> None:
     }
 
 
-async def test_connection_when_lost_then_the_whole_assignment_comes_before_anything_else(
-    service: FakeService,
-) -> None:
+async def test_connection_when_lost_then_the_assignment_comes_first(service: FakeService) -> None:
     """The new connection sends the whole assignment before the first question."""
     async with client_of(service) as client:
         client.on_partition_leadership_changes([tp("t", 1), tp("t", 2)], [tp("t", 3)])
@@ -87,9 +84,7 @@ async def test_connection_when_lost_then_the_whole_assignment_comes_before_anyth
     assert service.connections[-1].methods == ["assign", "wait_ready"]
 
 
-async def test_changes_when_there_is_a_connection_then_delivered_at_once_in_their_order(
-    service: FakeService,
-) -> None:
+async def test_changes_when_connected_then_delivered_at_once_in_order(service: FakeService) -> None:
     """A question behind an assignment change is answered with that change in effect."""
     async with client_of(service) as client:
         await client.ping()
@@ -104,9 +99,7 @@ async def test_changes_when_there_is_a_connection_then_delivered_at_once_in_thei
     assert asked[1][1][2] is False
 
 
-async def test_broker_when_it_has_said_nothing_then_nothing_is_said_for_it(
-    service: FakeService,
-) -> None:
+async def test_broker_when_it_has_said_nothing_then_nothing_is_sent(service: FakeService) -> None:
     """The client sends no assignment, not even an empty one, before the broker gives it one."""
     async with client_of(service) as client:
         await client.ping()
@@ -116,9 +109,7 @@ async def test_broker_when_it_has_said_nothing_then_nothing_is_said_for_it(
             await client.wait_ready(TP)
 
 
-async def test_change_when_refused_then_said_again_until_it_is_accepted(
-    service: FakeService,
-) -> None:
+async def test_change_when_refused_then_sent_until_it_is_accepted(service: FakeService) -> None:
     """The client sends a refused assignment again as a whole, with growing pauses."""
     busy = [TooBusy("not now"), NotReady("connecting", retry_after_ms=1), TooBusy("not now")]
     async with client_of(service) as client:
@@ -132,13 +123,8 @@ async def test_change_when_refused_then_said_again_until_it_is_accepted(
         assert client.statistics().repeats["assignments"] >= 1
 
 
-async def test_f22_partition_when_the_service_has_not_heard_of_it_then_not_ready(
-    service: FakeService,
-) -> None:
-    """
-    Failure scenario F22: a partition that the service does not know yet is not ready, not
-    unassigned.
-    """
+async def test_f22_partition_when_not_known_yet_then_not_ready(service: FakeService) -> None:
+    """F22: a partition that the service does not know yet is not ready, not unassigned."""
     async with client_of(service) as client:
         client.on_partition_leadership_changes([OTHER], [])
         await client.wait_ready(OTHER)
@@ -153,9 +139,7 @@ async def test_f22_partition_when_the_service_has_not_heard_of_it_then_not_ready
         await client.wait_ready(TP)
 
 
-async def test_question_when_the_connection_is_lost_then_asked_again_on_the_next(
-    service: FakeService,
-) -> None:
+async def test_question_when_the_connection_is_lost_then_asked_again(service: FakeService) -> None:
     """A call during a restart of the service is answered by the new one."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
@@ -166,12 +150,8 @@ async def test_question_when_the_connection_is_lost_then_asked_again_on_the_next
         assert client.statistics().calls["segment"] == {"ok": 1}
 
 
-async def test_f54_event_when_lost_before_it_was_stored_then_stored_again_once(
-    service: FakeService,
-) -> None:
-    """
-    Failure scenario F54: the client looks for an event that was not stored and sends it again.
-    """
+async def test_f54_event_when_lost_unstored_then_stored_again_once(service: FakeService) -> None:
+    """F54: the client looks for an event that was not stored and sends it again."""
     async with client_of(service, None) as client:
         service.hang_up_before["add_segment"] = 1
         assert (await client.add_segment(started("a"))).verdict == "applied"
@@ -185,10 +165,7 @@ async def test_f54_event_when_lost_before_it_was_stored_then_stored_again_once(
 async def test_f54_event_when_its_answer_is_lost_then_found_and_not_stored_again(
     service: FakeService, count: int | None
 ) -> None:
-    """
-    Failure scenario F54: the client finds the stored finish, returns its place and sends nothing
-    again.
-    """
+    """F54: the client finds the stored finish, returns its place and sends nothing again."""
     service.partition_counts.extend([4, count])
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
@@ -201,9 +178,7 @@ async def test_f54_event_when_its_answer_is_lost_then_found_and_not_stored_again
         assert await client.segment_for(TP, 0, 5, at_least=at_least) is not None
 
 
-async def test_f54_event_when_nobody_can_be_asked_then_uncertain_at_the_deadline(
-    service: FakeService,
-) -> None:
+async def test_f54_event_when_none_answers_then_uncertain_in_time(service: FakeService) -> None:
     """Failure scenario F54: the outcome is uncertain when the client cannot look for the event."""
     async with client_of(service, None) as client:
         await client.ping()
@@ -226,9 +201,7 @@ async def test_event_when_it_cannot_be_sent_then_surely_not_stored(service: Fake
         assert (await client.add_segment(started("a"))).verdict == "applied"
 
 
-async def test_event_when_refused_as_surely_not_stored_then_stored_again(
-    service: FakeService,
-) -> None:
+async def test_event_when_surely_not_stored_then_stored_again(service: FakeService) -> None:
     """The client waits and repeats a call after an error which says that no event was stored."""
     async with client_of(service, None) as client:
         service.refusals["add_segment"] = type(service.greetings)(
@@ -238,9 +211,7 @@ async def test_event_when_refused_as_surely_not_stored_then_stored_again(
         assert client.statistics().repeats == {"writes": 2}
 
 
-async def test_answer_when_it_comes_too_late_then_thrown_away_and_never_mixed_up(
-    service: FakeService,
-) -> None:
+async def test_answer_when_it_comes_too_late_then_thrown_away(service: FakeService) -> None:
     """Each call ends by its deadline, and its late answer goes to no other call."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
@@ -257,9 +228,7 @@ async def test_answer_when_it_comes_too_late_then_thrown_away_and_never_mixed_up
         assert client.statistics().connections == 1
 
 
-async def test_answers_when_they_come_in_any_order_then_each_to_its_own_question(
-    service: FakeService,
-) -> None:
+async def test_answers_when_in_any_order_then_each_to_its_question(service: FakeService) -> None:
     """Answers on one connection go to their questions by id, in any order."""
     async with client_of(service, None) as client:
         for number in range(50):
@@ -275,9 +244,7 @@ async def test_answers_when_they_come_in_any_order_then_each_to_its_own_question
         assert len(service.connections) == 1
 
 
-async def test_hello_when_refused_for_good_then_calls_are_told_at_once_until_it_is_not(
-    service: FakeService,
-) -> None:
+async def test_hello_when_refused_for_good_then_calls_end_at_once(service: FakeService) -> None:
     """A call gets the permanent refusal at once, and the client keeps trying."""
     service.greetings.extend(WrongCluster("another one is served") for _ in range(20))
     async with client_of(service, None) as client:
@@ -300,9 +267,7 @@ async def test_hello_when_refused_for_now_then_waited_for(service: FakeService) 
         assert client.statistics().failed_connections == 3
 
 
-async def test_service_when_it_is_not_there_yet_then_found_when_it_comes(
-    service: FakeService,
-) -> None:
+async def test_service_when_not_there_yet_then_found_when_it_comes(service: FakeService) -> None:
     """A client connects by itself when its service starts later."""
     await service.end()
     async with client_of(service) as client:
@@ -314,9 +279,7 @@ async def test_service_when_it_is_not_there_yet_then_found_when_it_comes(
         await client.wait_ready(TP)
 
 
-async def test_service_when_it_falls_silent_then_found_out_and_connected_to_anew(
-    service: FakeService,
-) -> None:
+async def test_service_when_it_falls_silent_then_connected_to_anew(service: FakeService) -> None:
     """The client pings a silent peer, drops it, and connects again."""
     settings = replace(SETTINGS, idle_s=0.05)
     async with client_of(service, None, settings=settings) as client:
@@ -336,9 +299,7 @@ async def test_idle_limit_of_the_service_then_ping_comes_before_it(service: Fake
     assert service.connections[0].methods[0] == "ping"
 
 
-async def test_bytes_that_are_no_answer_then_that_connection_is_given_up(
-    service: FakeService,
-) -> None:
+async def test_bytes_that_are_no_answer_then_connection_given_up(service: FakeService) -> None:
     """The client drops a connection whose bytes are no answer and takes nothing from it."""
     async with client_of(service, None) as client:
         service.silent = {"ping"}
@@ -354,9 +315,7 @@ async def test_bytes_that_are_no_answer_then_that_connection_is_given_up(
         assert len(service.connections) == 2
 
 
-async def test_request_when_no_frame_can_hold_it_then_refused_and_the_connection_stays(
-    service: FakeService,
-) -> None:
+async def test_request_when_no_frame_can_hold_it_then_it_is_refused(service: FakeService) -> None:
     """The client refuses a request that is larger than a frame and sends nothing."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))

@@ -1,8 +1,4 @@
-"""
-The contract of every client: over a socket, from threads, and without a service.
-
-One suite covers all, so a broker that was tested with the stand-in meets nothing new.
-"""
+"""The contract of every client: over a socket, from threads, and without a service."""
 
 from __future__ import annotations
 
@@ -44,9 +40,7 @@ async def listed(segments: Any) -> list[Any]:
     return [segment async for segment in segments]
 
 
-async def test_write_right_after_becoming_leader_then_waits_until_it_can_be_made(
-    cluster: Cluster,
-) -> None:
+async def test_write_right_after_becoming_leader_then_waits_for_it(cluster: Cluster) -> None:
     """A write right after the leadership change waits until the partition is ready."""
     client = await led(cluster, ClientSettings(ready_timeout_s=30.0))
     written = await client.add_segment(started("a"))
@@ -56,9 +50,7 @@ async def test_write_right_after_becoming_leader_then_waits_until_it_can_be_made
     assert await client.is_ready(TP) is True
 
 
-async def test_segment_when_finished_then_found_with_every_field_as_written(
-    cluster: Cluster,
-) -> None:
+async def test_segment_when_finished_then_found_with_every_field(cluster: Cluster) -> None:
     """The segment read equals the written one in every field."""
     client = await led(cluster)
     begun = started(
@@ -97,9 +89,7 @@ async def test_f52_event_when_repeated_in_every_field_then_a_duplicate(cluster: 
     assert len(await listed(client.list_segments(TP))) == 1
 
 
-async def test_f51_event_when_the_state_machine_refuses_it_then_rejected_and_not_stored(
-    cluster: Cluster,
-) -> None:
+async def test_f51_event_when_refused_by_state_machine_then_not_stored(cluster: Cluster) -> None:
     """Failure scenario F51: the writer gets the reason, and nothing is stored."""
     client = await led(cluster)
     await client.wait_ready(TP)
@@ -112,9 +102,7 @@ async def test_f51_event_when_the_state_machine_refuses_it_then_rejected_and_not
     assert await client.read_token() == before
 
 
-async def test_f53_event_when_no_broker_could_digest_it_then_refused_before_anything_is_sent(
-    cluster: Cluster,
-) -> None:
+async def test_f53_event_when_no_broker_could_digest_it_then_not_sent(cluster: Cluster) -> None:
     """Failure scenario F53: a wrong first state is refused at once, even without a service."""
     client = await cluster.client(1, QUICK)
     with pytest.raises(NotPublishable):
@@ -125,26 +113,18 @@ async def test_f53_event_when_no_broker_could_digest_it_then_refused_before_anyt
     assert "add_segment" not in statistics.calls
 
 
-async def test_f22_f23_f93_broker_before_it_has_said_what_it_has_then_not_ready(
-    cluster: Cluster,
-) -> None:
-    """
-    Failure scenarios F22, F23, F93: before its assignment a broker gets not ready for any
-    partition.
-    """
+async def test_f22_f23_f93_broker_before_its_assignment_then_not_ready(cluster: Cluster) -> None:
+    """F22, F23, F93: before its assignment a broker gets not ready for any partition."""
     client = await cluster.client(1, ClientSettings(is_repeating=False))
     with pytest.raises(NotReady) as caught:
         await client.segment_for(TP, 0, 5)
-    assert caught.value.reason == "assignment-unknown"
-    assert caught.value.user_partition == str(TP)
+    assert (caught.value.reason, caught.value.user_partition) == ("assignment-unknown", str(TP))
     assert await client.is_ready(TP) is False
     with pytest.raises(NotReady):
         await client.add_segment(started("a"), timeout_s=2.0)
 
 
-async def test_f21_partition_when_it_is_another_brokers_then_not_assigned_for_every_question(
-    cluster: Cluster,
-) -> None:
+async def test_f21_partition_when_it_is_another_brokers_then_not_assigned(cluster: Cluster) -> None:
     """Failure scenario F21: every question gets not assigned, and none an empty answer."""
     client = await led(cluster)
     other = segment_id("a", OTHER)
@@ -170,12 +150,8 @@ async def test_f21_partition_when_it_is_another_brokers_then_not_assigned_for_ev
     assert await client.is_ready(OTHER) is False
 
 
-async def test_write_when_it_is_to_be_stored_unassigned_then_others_see_it(
-    cluster: Cluster,
-) -> None:
-    """
-    The writer of an event for another broker gets `stored-not-assigned`, and that broker reads it.
-    """
+async def test_write_when_to_be_stored_unassigned_then_others_see_it(cluster: Cluster) -> None:
+    """The writer for another broker gets `stored-not-assigned`, and that broker reads the event."""
     one, two = await led(cluster), await cluster.client(2)
     await done(two.on_partition_leadership_changes([], [OTHER]))
     await two.wait_ready(OTHER)
@@ -185,12 +161,8 @@ async def test_write_when_it_is_to_be_stored_unassigned_then_others_see_it(
     assert len(await listed(two.list_segments(OTHER, at_least=at_least))) == 1
 
 
-async def test_partition_when_stopped_then_not_assigned_from_the_next_question_on(
-    cluster: Cluster,
-) -> None:
-    """
-    A stopped partition is not assigned from the next question on, and is answered when given again.
-    """
+async def test_partition_when_stopped_then_not_assigned_from_then_on(cluster: Cluster) -> None:
+    """A stopped partition is not assigned from the next question on, until it is given again."""
     client = await led(cluster)
     await copied(client, "a", 0, 99)
     await done(client.on_stop_partitions([TP]))
@@ -203,9 +175,7 @@ async def test_partition_when_stopped_then_not_assigned_from_the_next_question_o
     assert (await client.segment_for(TP, 0, 50)).id == segment_id("a")
 
 
-async def test_f83_partition_when_nothing_of_it_was_ever_stored_then_unknown(
-    cluster: Cluster,
-) -> None:
+async def test_f83_partition_when_nothing_was_ever_stored_then_unknown(cluster: Cluster) -> None:
     """Failure scenario F83: a partition without any event is unknown, which differs from empty."""
     client = await led(cluster)
     await client.wait_ready(TP)
@@ -218,9 +188,7 @@ async def test_f83_partition_when_nothing_of_it_was_ever_stored_then_unknown(
     assert await client.segment(segment_id("a")) is None
 
 
-async def test_listing_when_it_takes_many_pages_then_each_segment_once_in_order(
-    cluster: Cluster,
-) -> None:
+async def test_listing_when_it_takes_many_pages_then_in_order(cluster: Cluster) -> None:
     """A listing of pages of any size is complete and rises by start offset."""
     client = await led(cluster, ClientSettings(page_size=2))
     for number in reversed(range(7)):
@@ -240,9 +208,7 @@ async def test_listing_when_it_takes_many_pages_then_each_segment_once_in_order(
     assert ([*page, *rest], end) == (segments, None)
 
 
-async def test_look_ups_by_the_dozen_then_answered_in_their_order_each_with_its_own_error(
-    cluster: Cluster,
-) -> None:
+async def test_look_ups_by_the_dozen_then_answered_in_order_or_refused(cluster: Cluster) -> None:
     """A refused look-up does not affect the others of its batch."""
     client = await led(cluster)
     await copied(client, "a", 0, 99)
@@ -255,9 +221,7 @@ async def test_look_ups_by_the_dozen_then_answered_in_their_order_each_with_its_
     assert await client.segments_for([]) == []
 
 
-async def test_look_ups_when_more_than_one_request_takes_then_all_are_answered(
-    cluster: Cluster,
-) -> None:
+async def test_look_ups_when_many_requests_are_needed_then_answered(cluster: Cluster) -> None:
     """The client splits a batch that is larger than the service's maximum."""
     client = await led(cluster)
     await copied(client, "a", 0, 2_499)
@@ -292,12 +256,8 @@ async def test_partition_when_deleted_step_by_step_then_gone_at_the_end(cluster:
     assert await client.partition_delete(TP) == partition_delete(FINISHED)
 
 
-async def test_read_token_then_another_broker_that_reads_at_least_it_sees_the_write(
-    cluster: Cluster,
-) -> None:
-    """
-    A read token makes another broker wait for the write, and one that is not reached is not ready.
-    """
+async def test_read_token_then_another_broker_with_it_sees_the_write(cluster: Cluster) -> None:
+    """A read token makes another broker wait for the write; out of reach it is not ready."""
     one, two = await led(cluster), await cluster.client(2)
     await done(two.on_partition_leadership_changes([], [TP]))
     written = await one.add_segment(started("a"))
@@ -310,9 +270,7 @@ async def test_read_token_then_another_broker_that_reads_at_least_it_sees_the_wr
         await two.segment(segment_id("a"), at_least=never, timeout_s=7.0)  # told at 90 %
 
 
-async def test_client_of_no_broker_then_sees_all_and_cannot_say_who_leads(
-    cluster: Cluster,
-) -> None:
+async def test_client_of_no_broker_then_sees_all_and_reports_none(cluster: Cluster) -> None:
     """A client without a broker id reads everything and cannot set an assignment."""
     broker = await led(cluster)
     await copied(broker, "a", 0, 99)

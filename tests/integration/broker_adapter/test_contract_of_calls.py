@@ -1,6 +1,4 @@
-"""
-The contract of every client beyond answers: refusals, many calls at once, statistics, the end.
-"""
+"""The contract of every client: refusals, many calls at once, statistics, the end."""
 
 from __future__ import annotations
 
@@ -9,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.errors import InvalidArgument, NotAssigned, Stopped
 from rlmm.metadata.ids import Uuid
-from tests.support.builders import segment_id, started, tp
+from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import until
 from tests.support.server.metadata_clients import copied, done, figures_of, led
 
 if TYPE_CHECKING:
+    from tests.support.server.fake_service import FakeService
     from tests.support.server.metadata_clients import Cluster
+
 
 TP, OTHER = tp(), tp("others", 1, Uuid.of(7, 7))
 
@@ -36,18 +37,14 @@ WRONG: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("ask", WRONG.values(), ids=WRONG)
-async def test_question_when_it_cannot_be_meant_then_invalid_argument(
-    cluster: Cluster, ask: Any
-) -> None:
+async def test_question_when_malformed_then_invalid_argument(cluster: Cluster, ask: Any) -> None:
     """A question with a wrong argument is refused, whichever client asks it."""
     client = await led(cluster)
     with pytest.raises(InvalidArgument):
         await ask(client)
 
 
-async def test_questions_when_many_are_asked_at_once_then_all_are_answered(
-    cluster: Cluster,
-) -> None:
+async def test_questions_when_many_are_asked_then_all_are_answered(cluster: Cluster) -> None:
     """Many calls of tasks or threads are under way, and each gets its own answer."""
     client = await led(cluster)
     for number in range(20):
@@ -56,9 +53,7 @@ async def test_questions_when_many_are_asked_at_once_then_all_are_answered(
     assert [one.start_offset for one in found] == [offset // 10 * 10 for offset in range(200)]
 
 
-async def test_client_when_closed_then_refuses_everything_and_can_be_closed_again(
-    cluster: Cluster,
-) -> None:
+async def test_client_when_closed_then_refuses_and_can_be_closed_again(cluster: Cluster) -> None:
     """A closed client refuses every later call at once, and a second close is harmless."""
     client = await led(cluster)
     await client.wait_ready(TP)
@@ -69,9 +64,7 @@ async def test_client_when_closed_then_refuses_everything_and_can_be_closed_agai
             await question
 
 
-async def test_call_when_the_client_is_closed_meanwhile_then_ends_with_stopped(
-    cluster: Cluster,
-) -> None:
+async def test_call_when_the_client_is_closed_then_ends_with_stopped(cluster: Cluster) -> None:
     """The end of a client ends its waiting calls."""
     client = await cluster.client(1, ClientSettings(timeout_s=60.0))
     waiting = asyncio.ensure_future(client.segment_for(TP, 0, 0))
@@ -92,12 +85,38 @@ async def test_statistics_then_count_calls_by_method_and_outcome(cluster: Cluste
     with pytest.raises(NotAssigned):
         await client.segment_for(OTHER, 0, 0)
     statistics = await done(client.statistics())
-    assert statistics.calls["segment"] == {"ok": 3}
-    assert statistics.calls["add_segment"] == {"ok": 1}
+    assert (statistics.calls["segment"], statistics.calls["add_segment"]) == ({"ok": 3}, {"ok": 1})
     assert statistics.calls["segment_for"] == {"not-assigned": 1}
-    assert statistics.calls["wait_ready"] == {"ok": 1}
-    assert statistics.waiting == 0
+    assert (statistics.calls["wait_ready"], statistics.waiting) == ({"ok": 1}, 0)
     assert statistics.is_connected
     assert statistics.is_assignment_told
     assert await client.ping() is None
     assert isinstance(await client.status(), dict)
+
+
+LONG = tp("t" * 200)
+"""Some three hundred look-ups of it fill a frame of the service."""
+
+
+async def test_look_ups_when_a_frame_has_no_room_then_asked_in_pieces(service: FakeService) -> None:
+    """The client splits questions that are too large, or whose answers are, in order."""
+    async with RemoteLogMetadataClient(service.address) as client:
+        await client.add_segment(started(segment_id("a", LONG), 0, 999))
+        await client.update_segment(finished(segment_id("a", LONG)))
+        asked = [(LONG, 0, offset) for offset in range(1_001)]
+        too_large = InvalidArgument("the look-ups have no room in one answer, ask for fewer")
+        service.refusals["segments_for"] = type(service.greetings)([too_large])
+        found = await client.segments_for(asked)
+    assert [answer is None for answer in found] == [False] * 1_000 + [True]
+    (served,) = service.connections
+    sizes = [len(args[0]) for method, args in served.asked if method == "segments_for"]
+    assert sum(sizes[1:]) == len(asked)
+    assert sizes[1] == sizes[0] // 2
+
+
+@pytest.mark.parametrize("epoch", [True, "0", None], ids=repr)
+async def test_look_up_when_malformed_then_refused_too(service: FakeService, epoch: Any) -> None:
+    """A wrong look-up in a large batch is refused as it is on its own."""
+    async with RemoteLogMetadataClient(service.address) as client:
+        with pytest.raises(InvalidArgument):
+            await client.segments_for([*[(LONG, 0, 5)] * 9, (LONG, epoch, 5)])

@@ -1,10 +1,11 @@
-"""The requests of a client beside its main connection, and its errors without a service."""
+"""Look-ups on the side, and errors that name the last refusal."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
 import time
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +16,31 @@ from broker_adapter.address import TcpAddress, UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.base.backoff import Pauses
-from rlmm.errors import AppendUncertain, InvalidArgument, SidecarUnavailable, Stopped
-from tests.support.builders import delete_finished, delete_started, finished, started, tp
+from rlmm.errors import (
+    AppendUncertain,
+    InvalidArgument,
+    LogUnavailable,
+    NotReady,
+    PartFailed,
+    SidecarUnavailable,
+    Stopped,
+)
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    segment_id,
+    started,
+    tp,
+)
 from tests.support.engines import until
 
 if TYPE_CHECKING:
     from tests.support.server.fake_service import FakeService
 
+
 TP = tp()
 SETTINGS = ClientSettings(timeout_s=20.0, reconnect=Pauses(0.01, 0.05))
-SOON = 0.3
 
 
 class ClosedLater(UnixAddress):
@@ -58,15 +74,11 @@ async def test_count_when_nobody_can_be_dialled_then_an_error_of_ours_says_so(
             await finishing
         loop = asyncio.get_running_loop()
         with pytest.raises(SidecarUnavailable):
-            await client._link.partition_count(loop.time() + SOON)
+            await client._link.partition_count(loop.time() + 0.3)
 
 
-async def test_count_when_it_is_not_known_yet_then_asked_again_until_it_is(
-    service: FakeService,
-) -> None:
-    """
-    The client asks for the partition count until it is known, and the event's outcome is certain.
-    """
+async def test_count_when_not_known_yet_then_asked_until_it_is(service: FakeService) -> None:
+    """The client asks until it knows the partition count, and the event's outcome is certain."""
     service.partition_counts.extend([None] * 4)
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         await client.add_segment(started("a"))
@@ -103,13 +115,9 @@ async def test_count_when_the_client_is_closed_meanwhile_then_stopped_at_once() 
 
 
 @pytest.mark.parametrize(
-    "address",
-    [TcpAddress("127.0.0.1", 70_000), TcpAddress("a..b", 1)],
-    ids=["port", "host"],
+    "address", [TcpAddress("127.0.0.1", 70_000), TcpAddress("a..b", 1)], ids=["port", "host"]
 )
-async def test_address_that_there_cannot_be_then_refused_to_who_asks(
-    address: TcpAddress,
-) -> None:
+async def test_address_that_there_cannot_be_then_refused_to_who_asks(address: TcpAddress) -> None:
     """An impossible address is a wrong argument and not an outage."""
     async with RemoteLogMetadataClient(address, settings=SETTINGS) as client:
         async with asyncio.timeout(10):
@@ -117,13 +125,8 @@ async def test_address_that_there_cannot_be_then_refused_to_who_asks(
                 await client.ping()
 
 
-async def test_f54_end_of_deletion_when_its_answer_is_lost_then_uncertain_and_never_a_duplicate(
-    service: FakeService,
-) -> None:
-    """
-    Failure scenario F54: a missing segment does not prove that its deletion ended, so it is
-    uncertain.
-    """
+async def test_f54_end_of_deletion_when_answer_lost_then_uncertain(service: FakeService) -> None:
+    """F54: a missing segment does not prove that its deletion ended, so it is uncertain."""
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         service.hang_up_before["update_segment"] = 1
         with pytest.raises(AppendUncertain, match="nothing ever was"):
@@ -142,12 +145,8 @@ async def test_f54_end_of_deletion_when_its_answer_is_lost_then_uncertain_and_ne
 @pytest.mark.parametrize(
     "at_least", [{-1: 0}, {2**31: 0}, {0: 2**63}, {"0": 0}, {0: 0.5}, {True: 0}], ids=str
 )
-async def test_f61_at_least_when_it_cannot_be_meant_then_refused_and_nothing_is_sent(
-    service: FakeService, at_least: Any
-) -> None:
-    """
-    Failure scenario F61: a wrong argument is refused at once, and is not reported as an outage.
-    """
+async def test_f61_at_least_when_malformed_then_unsent(service: FakeService, at_least: Any) -> None:
+    """F61: a wrong argument is refused at once, and is not reported as an outage."""
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         await client.ping()
         async with asyncio.timeout(10):
@@ -156,12 +155,8 @@ async def test_f61_at_least_when_it_cannot_be_meant_then_refused_and_nothing_is_
         assert service.connections[0].methods == ["ping"]
 
 
-async def test_assignment_when_one_message_has_no_room_for_it_then_added_and_never_cut(
-    service: FakeService,
-) -> None:
-    """
-    An assignment in several messages removes no partition meanwhile, and stopped ones are named.
-    """
+async def test_assignment_when_one_message_has_no_room_then_never_cut(service: FakeService) -> None:
+    """An assignment in several messages removes no partition meanwhile; stopped ones are named."""
     service.limits = replace(service.limits, assign_max=100)
     every = [tp("t", number) for number in range(250)]
     async with RemoteLogMetadataClient(service.address, broker_id=1, settings=SETTINGS) as client:
@@ -190,9 +185,7 @@ async def test_assignment_when_one_message_has_no_room_for_it_then_added_and_nev
         assert (method, len(leaders) + len(followers), complete) == ("assign", 95, True)
 
 
-async def test_assignment_when_names_are_long_then_each_message_fits_into_a_frame(
-    service: FakeService,
-) -> None:
+async def test_assignment_when_names_are_long_then_each_message_fits(service: FakeService) -> None:
     """The client splits an assignment with long names so that each message fits a frame."""
     every = [tp("n" * 249, number) for number in range(900)]
     async with RemoteLogMetadataClient(service.address, broker_id=1, settings=SETTINGS) as client:
@@ -201,3 +194,45 @@ async def test_assignment_when_names_are_long_then_each_message_fits_into_a_fram
         await until(lambda: client.statistics().is_assignment_told, 10)
         assert set(service.kept.shares[1]) == set(every)
         assert client.statistics().connections == 1
+
+
+def client_of(service: FakeService) -> Any:
+    return RemoteLogMetadataClient(service.address, settings=ClientSettings(timeout_s=20.0))
+
+
+async def test_question_when_the_last_attempt_is_not_answered_then_told_what_was_said_before(
+    service: FakeService,
+) -> None:
+    """A service that said not ready before it fell silent is not ready, not unavailable."""
+    async with client_of(service) as client:
+        await client.ping()
+        service.refusals["segment"] = deque([NotReady("x", retry_after_ms=1)])
+        service.silent = {"segment"}
+        with pytest.raises(NotReady):
+            await client.segment(segment_id("a"), timeout_s=3.0)
+        with pytest.raises(SidecarUnavailable):
+            await client.segment(segment_id("a"), timeout_s=0.2)
+
+
+async def test_question_when_the_log_was_away_then_error_names_it(service: FakeService) -> None:
+    """The error names the last refusal, a log that was away, and not only the silence."""
+    async with client_of(service) as client:
+        await client.ping()
+        service.refusals["segment"] = deque([LogUnavailable("no leader")])
+        service.silent = {"segment"}
+        with pytest.raises(LogUnavailable, match="no leader"):
+            await client.segment(segment_id("a"), timeout_s=1.0)
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_event_when_the_service_meets_a_fault_of_its_own_then_looked_for(
+    service: FakeService, is_stored: bool
+) -> None:
+    """An event is stored once, whether the service failed before or after it stored it."""
+    async with client_of(service) as client:
+        if is_stored:
+            await client.add_segment(started("a"))
+        service.refusals["add_segment"] = deque([PartFailed("a fault")])
+        answer = await client.add_segment(started("a"))
+        assert (answer.offset, answer.verdict) == (0, "duplicate" if is_stored else "applied")
+        assert await client.segment(segment_id("a")) == started("a")

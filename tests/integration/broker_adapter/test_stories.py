@@ -1,7 +1,4 @@
-"""
-The engine's twelve stories through a socket by both clients: over the embedded log and over a topic
-of a real broker.
-"""
+"""The engine's twelve stories by both clients, over the embedded log and a real broker's topic."""
 
 from __future__ import annotations
 

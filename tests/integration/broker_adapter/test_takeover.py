@@ -15,11 +15,10 @@ from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.base.backoff import Pauses
 from rlmm.errors import InvalidArgument, NotPermitted, NotReady, Stopped, Superseded
-from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import started, tp
 from tests.support.engines import World, until
-from tests.support.server.frame_servers import listening
+from tests.support.server.frame_servers import serving_brokers
 
 if TYPE_CHECKING:
     from tests.support.server.fake_service import FakeService
@@ -35,17 +34,10 @@ def client_of(service: FakeService, **options: Any) -> RemoteLogMetadataClient:
     )
 
 
-async def test_clients_of_two_starts_then_the_earlier_one_says_so_and_gives_up_for_good(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """
-    The later start that assigns has the broker, and the earlier one is refused with the reason.
-    """
+async def test_clients_of_two_starts_then_earlier_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """The later start that assigns has the broker, and the earlier one is refused with reason."""
     world = World()
-    async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True) as served,
-    ):
+    async with serving_brokers(world) as served:
         address = UnixAddress(served.path)
         async with RemoteLogMetadataClient(address, broker_id=1, settings=SETTINGS) as first:
             first.on_partition_leadership_changes([TP], [])
@@ -53,7 +45,7 @@ async def test_clients_of_two_starts_then_the_earlier_one_says_so_and_gives_up_f
             async with RemoteLogMetadataClient(address, broker_id=1, settings=SETTINGS) as again:
                 await again.ping()
                 await first.wait_ready(TP)
-                assert engine.assignment.user == {TP}
+                assert served.engine.assignment.user == {TP}
                 again.on_partition_leadership_changes([OTHER], [])
                 await again.wait_ready(OTHER)
                 with pytest.raises(Superseded, match="two brokers have one id"):
@@ -65,10 +57,13 @@ async def test_clients_of_two_starts_then_the_earlier_one_says_so_and_gives_up_f
                 assert not first.statistics().is_connected
                 assert first.statistics().superseded == 3
                 await again.wait_ready(OTHER)
-                assert engine.assignment.user == {TP, OTHER}  # it may be about to say that, too
+                assert served.engine.assignment.user == {
+                    TP,
+                    OTHER,
+                }
                 assert not await again.is_ready(TP)
                 again.on_stop_partitions([TP])
-                await until(lambda: engine.assignment.user == {OTHER}, 10)
+                await until(lambda: served.engine.assignment.user == {OTHER}, 10)
                 assert again.statistics().connections == 1
         assert served.sidecar.statistics().takeovers == 1
     said = [(line.name, line.levelname) for line in caplog.records if OVER in line.message]
@@ -81,10 +76,7 @@ async def test_clients_of_one_start_when_they_share_their_instance_then_all_are_
     """Several clients with one instance are one broker, whichever sends the assignment."""
     world = World()
     instance = Uuid.of(1, 2)
-    async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True) as served,
-    ):
+    async with serving_brokers(world) as served:
         address = UnixAddress(served.path)
         async with (
             RemoteLogMetadataClient(address, broker_id=1, instance=instance) as one,
@@ -97,9 +89,7 @@ async def test_clients_of_one_start_when_they_share_their_instance_then_all_are_
             assert served.sidecar.statistics().takeovers == 0
 
 
-async def test_client_when_its_place_is_taken_then_what_it_asked_before_is_still_answered(
-    service: FakeService,
-) -> None:
+async def test_client_when_taken_over_then_earlier_calls_answered(service: FakeService) -> None:
     """A superseded client gets the outcome of its event under way and sends no further request."""
     async with client_of(service) as client:
         client.on_partition_leadership_changes([TP], [])
@@ -125,12 +115,8 @@ async def test_client_when_its_place_is_taken_then_what_it_asked_before_is_still
         await client.ping()
 
 
-async def test_client_when_the_next_service_knows_of_no_other_start_then_goes_on(
-    service: FakeService,
-) -> None:
-    """
-    A client gives up only after several refusals in a row, because a new service may be right.
-    """
+async def test_client_when_next_service_knows_no_other_then_goes_on(service: FakeService) -> None:
+    """A client gives up after several refusals in a row, because a new service may be right."""
     async with client_of(service, superseded_max=2) as client:
         for _ in range(5):
             client.on_partition_leadership_changes([TP], [])
@@ -144,9 +130,7 @@ async def test_client_when_the_next_service_knows_of_no_other_start_then_goes_on
         assert not client.statistics().has_given_up
 
 
-async def test_client_when_it_asks_nothing_then_hears_of_it_by_its_own_ping(
-    service: FakeService,
-) -> None:
+async def test_client_when_it_asks_nothing_then_told_by_its_own_ping(service: FakeService) -> None:
     """A client without calls learns by its own ping that another start has taken over."""
     service.greetings.clear()
     async with client_of(service, idle_s=0.05) as client:

@@ -60,9 +60,7 @@ def large(tmp_path: Path) -> Path:
     return root
 
 
-async def test_partitions_when_listed_then_are_those_of_users_with_whose_folders_they_are(
-    root: Path,
-) -> None:
+async def test_partitions_when_listed_then_are_those_of_users_with_folders(root: Path) -> None:
     """The list has topic ids, brokers and clusters from the folders, and names unusable folders."""
     for name in ("orders-3-future", "orders-4.abc-delete", "__cluster_metadata-0", "no partition"):
         (root / name).mkdir()
@@ -118,9 +116,7 @@ async def test_files_when_listed_then_each_says_whether_it_may_be_read(root: Pat
 
 
 @pytest.mark.parametrize("trouble", [LogUnavailable("no leader"), LogNotPermitted("no DESCRIBE")])
-async def test_files_when_nobody_tells_what_is_stable_then_none_is_read_and_the_reason_is_told(
-    root: Path, trouble: LogError
-) -> None:
+async def test_files_when_stability_is_unknown_then_unread(root: Path, trouble: LogError) -> None:
     """The list shows names and sizes, and no file is readable, not even a small one."""
     async with serving_folders(root, teller=StableOffsets(trouble)) as broker:
         shown = (await broker.client.get("/v1/broker-log/files", **asked(root))).shown
@@ -177,10 +173,7 @@ async def test_file_when_it_is_empty_then_is_given_and_has_no_range(root: Path) 
 
 
 async def test_file_when_it_is_not_sealed_then_that_is_a_named_refusal(root: Path) -> None:
-    """
-    The active segment and one above the last stable offset are refused, after a new check each
-    time.
-    """
+    """The active segment and one above the last stable offset are refused, checked each time."""
     teller = StableOffsets(250)
     async with serving_folders(root, teller=teller) as broker:
         for name in (f"{ACTIVE}.log", LOG, f"{SECOND}.index", f"{ACTIVE}.snapshot"):
@@ -220,9 +213,7 @@ async def test_file_when_it_became_stable_meanwhile_then_is_read_though_an_old_a
     ],
     ids=["folder", "no-folder", "topic-id", "topic", "partition", "log", "index", "deleted"],
 )
-async def test_file_when_it_is_not_there_then_that_is_told(
-    root: Path, change: dict[str, str]
-) -> None:
+async def test_file_when_it_is_not_there_then_told(root: Path, change: dict[str, str]) -> None:
     """An unknown folder, topic, partition or file is a 404."""
     (root / "orders-3" / f"{60:020d}.index").write_bytes(b"its log was deleted before it")
     (root / "orders-3" / f"{FIRST}.log.deleted").write_bytes(b"gone soon")
@@ -280,9 +271,7 @@ async def test_file_when_the_client_does_not_read_then_is_cut_off(large: Path) -
 
 
 @pytest.mark.parametrize("how", ["deleted", "replaced", "shortened", "renamed", "linked"])
-async def test_file_when_it_vanishes_in_the_middle_then_the_answer_ends_short(
-    large: Path, how: str
-) -> None:
+async def test_file_when_it_vanishes_then_the_answer_ends_short(large: Path, how: str) -> None:
     """The answer is shorter than announced, and the next request gets 404."""
     path = large / "orders-3" / f"{FIRST}.log"
     content = await asyncio.to_thread(path.read_bytes)
@@ -315,9 +304,7 @@ async def test_file_when_it_vanishes_in_the_middle_then_the_answer_ends_short(
         assert status == (404 if how in {"deleted", "renamed", "linked"} else 200)
 
 
-async def test_file_when_its_disk_hangs_then_the_answer_is_given_up_and_others_are_told(
-    large: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_file_when_disk_hangs_then_left(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hanging disk takes a bounded number of threads, and probes are answered."""
     hanging, loop = asyncio.Event(), asyncio.get_running_loop()
     read_piece, stuck = disk.read_piece, []
@@ -348,9 +335,7 @@ async def test_file_when_its_disk_hangs_then_the_answer_is_given_up_and_others_a
         assert (await broker.client.get("/v1/broker-log/files", **asked(large))).status == 200
 
 
-async def test_reads_when_somebody_may_not_then_they_are_refused(
-    root: Path, tmp_path: Path
-) -> None:
+async def test_reads_when_not_permitted_then_they_are_refused(root: Path, tmp_path: Path) -> None:
     """A reader may read the files, and a role of one broker may not."""
     door = await door_of(tmp_path)
     async with serving_folders(root, of_http={"door": door}) as broker:

@@ -133,22 +133,12 @@ async def test_requests_when_they_say_anything_at_all_then_nothing_else_is_read(
 @pytest.mark.parametrize(
     "name",
     [
-        "../../secret",
-        "../orders-3/" + LOG,
-        "secret",
-        ".hidden",
-        f"{LOG}.deleted",
-        f"{LOG}.swap",
-        f"{ACTIVE}.checkpoint",
-        f"{1:020d}.log",
-        f"{2:020d}.log",
-        f"{3:020d}.log",
+        "../../secret", "../orders-3/" + LOG, "secret", ".hidden", f"{LOG}.deleted", f"{LOG}.swap",
+        f"{ACTIVE}.checkpoint", f"{1:020d}.log", f"{2:020d}.log", f"{3:020d}.log",
         f"{FIRST}.txnindex",
     ],
-)
-async def test_file_when_it_is_no_regular_file_of_a_segment_then_is_not_there(
-    root: Path, name: str
-) -> None:
+)  # fmt: skip
+async def test_file_when_no_regular_file_then_is_not_there(root: Path, name: str) -> None:
     """Links, folders, pipes and other names are not found, and the service never waits for them."""
     async with serving_folders(root) as broker:
         async with asyncio.timeout(60):
@@ -190,9 +180,7 @@ async def test_partition_when_it_is_kafka_s_own_or_a_link_then_is_not_there(
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
-async def test_partition_when_the_file_with_its_topic_s_id_is_none_then_is_of_no_use(
-    root: Path, kind: str
-) -> None:
+async def test_partition_when_its_topic_id_is_none_then_is_of_no_use(root: Path, kind: str) -> None:
     """The file with the topic id is read with the same care: no link and no pipe."""
     path = root / "orders-3" / "partition.metadata"
     path.rename(root / "kept")

@@ -12,7 +12,7 @@ from rlmm.access.settings import ClientCertificates
 from rlmm.gate.listings import next_page
 from rlmm.http import app, streaming
 from rlmm.metrics import page
-from rlmm.metrics.os_statistics import ProcessFigures
+from rlmm.metrics.page import ProcessFigures
 from rlmm.views.readiness import LivenessView, liveness_view
 from tests.integration.http.test_access import bearer, door_of
 from tests.integration.http.test_streaming import ORDERS, world_of
@@ -58,12 +58,8 @@ async def probed(client: HttpClient) -> list[int]:
     [b"", b"GET /livez HTT", b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"],
     ids=["silent", "slow", "idle"],
 )
-async def test_probes_when_silent_connections_fill_the_server_then_are_answered_f94(
-    said: bytes,
-) -> None:
-    """
-    A request gets in among ten times as many idle connections, and the longest idle one is closed.
-    """
+async def test_probes_when_silent_connections_fill_it_then_answered_f94(said: bytes) -> None:
+    """A request gets in among ten times as many idle connections; the longest idle one goes."""
     async with showing(process=process_of(), connections_max=8) as client:
         figures = client.server.figures
         for count in (8, 80):
@@ -79,9 +75,7 @@ async def test_probes_when_silent_connections_fill_the_server_then_are_answered_
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /livez HTT"], ids=["silent", "slow"])
-async def test_connection_when_its_first_request_does_not_come_then_is_cut_off_soon(
-    said: bytes,
-) -> None:
+async def test_connection_when_no_request_comes_then_is_cut_off_soon(said: bytes) -> None:
     """A connection without a first request is closed before the idle limit."""
     async with (
         showing(process=process_of(), head_timeout_ms=50) as client,
@@ -107,12 +101,8 @@ async def test_connection_when_it_has_asked_then_may_rest_longer_than_a_request_
         assert client.server.figures.cut_off == {}
 
 
-async def test_probes_when_waiting_questions_fill_the_server_then_are_answered(
-    tmp_path: Path,
-) -> None:
-    """
-    Some connections are reserved for requests that do not wait, and further ones get too busy.
-    """
+async def test_probes_when_questions_fill_the_server_then_are_answered(tmp_path: Path) -> None:
+    """Some connections are kept for requests that do not wait; further ones get too busy."""
     world = World(1)
     async with (
         world.engine() as engine,
@@ -135,9 +125,7 @@ async def test_probes_when_waiting_questions_fill_the_server_then_are_answered(
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def test_probes_when_answers_are_not_taken_then_are_answered_and_the_slow_are_cut_off() -> (
-    None
-):
+async def test_probes_when_answers_are_not_taken_then_the_slow_are_cut_off() -> None:
     """Probes are answered, and a client that takes no answers is closed."""
     ask = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000
     async with showing(process=process_of(), connections_max=2, slow_client_ms=200) as client:
@@ -149,9 +137,7 @@ async def test_probes_when_answers_are_not_taken_then_are_answered_and_the_slow_
         assert client.server.figures.cut_off["slow"] >= 1
 
 
-async def test_tls_when_handshakes_are_begun_and_left_then_probes_are_answered_and_it_is_counted(
-    tmp_path: Path,
-) -> None:
+async def test_tls_when_handshakes_are_left_then_probes_are_answered(tmp_path: Path) -> None:
     """An unfinished handshake takes no place, and each handshake is counted by its outcome."""
     pki = await asyncio.to_thread(Pki, tmp_path)
     settings = pki.settings(ClientCertificates.NONE)
@@ -212,13 +198,10 @@ async def test_probes_when_many_take_long_listings_then_wait_for_a_page_and_not_
                 for reader, _ in held:
                     assert b'"COPY_SEGMENT_STARTED"' in await reader.read()
     passes.stop()
-    assert len(made) == 20 * 2_000 // streaming.PAGE
-    assert len(set(made)) == len(made)
+    assert (len(made), len(set(made))) == (20 * 2_000 // streaming.PAGE, len(made))
 
 
-async def test_probes_when_one_connection_sends_many_in_one_go_then_others_have_turns_in_between(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_probes_when_one_sends_many_then_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """One connection gets one turn in each pass of the event loop."""
     passes, made = Passes(), []
 
@@ -240,9 +223,7 @@ async def test_probes_when_one_connection_sends_many_in_one_go_then_others_have_
     assert len(set(made)) == len(made)
 
 
-async def test_scrapes_when_many_ask_then_are_answered_one_after_another(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_scrapes_when_many_ask_then_one_after_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scrapes run one after another, because each takes a thread and time of the event loop."""
     under_way, most = 0, 0
 
@@ -264,9 +245,7 @@ async def test_scrapes_when_many_ask_then_are_answered_one_after_another(
     assert most == 1
 
 
-async def test_connection_when_the_service_itself_stood_still_then_is_not_cut_off_for_that() -> (
-    None
-):
+async def test_connection_when_the_service_stood_still_then_is_not_cut_off() -> None:
     """The time limit of a request starts anew after the service itself stood still."""
     async with (
         showing(process=process_of(), head_timeout_ms=60_000) as client,

@@ -29,9 +29,7 @@ QUICK = EngineSettings(
 )
 
 
-async def test_health_when_the_service_is_only_starting_then_it_lives_and_is_not_ready_f94() -> (
-    None
-):
+async def test_health_when_the_service_is_starting_then_it_is_not_ready_f94() -> None:
     """The server answers before the service exists: alive and not ready."""
     sources = ServedState(VERSION)
     async with showing(sources=sources) as client:
@@ -63,13 +61,8 @@ async def test_readyz_when_no_cluster_is_followed_then_it_is_not_ready() -> None
         assert (found.status, found.shown["status"]) == (503, "not-ready")
 
 
-async def test_readyz_when_a_learned_cluster_is_missing_then_it_is_named_with_the_reason_f100() -> (
-    None
-):
-    """
-    Failure scenario F100: the process is not ready while a cluster is missing, and stays alive,
-    because a restart would stop the other clusters.
-    """
+async def test_readyz_when_a_learned_cluster_is_missing_then_named_f100() -> None:
+    """F100: the process is not ready but alive, as a restart would stop the other clusters."""
     world = World(PLACES)
     async with world.engine() as engine:
         await until_open(engine, *range(PLACES))
@@ -117,10 +110,7 @@ async def test_readyz_when_nobody_has_said_what_is_assigned_then_it_is_not_ready
 
 
 async def test_readyz_when_a_partition_is_not_open_then_it_says_which_and_how_far() -> None:
-    """
-    Readiness lists partitions that are not open with reason, position and target, or all on
-    request.
-    """
+    """Readiness lists closed partitions with reason, position and target, or all on request."""
     world = World(PLACES)
     partition = world.partition_on(2)
     world.store(started(segment_id("a", partition)))

@@ -6,12 +6,11 @@ import asyncio
 import re
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prometheus_client.openmetrics.parser import (
-    text_string_to_metric_families as parse_openmetrics,
-)
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from rlmm.access.authentication import Authenticator
@@ -45,7 +44,7 @@ from tests.support.server.http_servers import VERSION, process_of, showing
 if TYPE_CHECKING:
     import pytest
 
-    from rlmm.engine.service import Service, ServiceStatistics
+    from rlmm.engine.service import Service
 
 PLACES = 3
 SETTINGS = EngineSettings(memory=ROOM, snapshot=SnapshotSettings(free_bytes_min=0))
@@ -106,9 +105,8 @@ async def test_metrics_when_everything_has_figures_then_the_scrape_is_the_docume
         statistics = process.statistics
         watch = WatchStatistics(1, 2, 3, 4, "", 5.0)
         copying = CopyingStatistics(1, 2, "", 3.0, {"orders": 4.0}, 5.0)
-        monkeypatch.setattr(
-            process, "statistics", lambda: _with_watches(statistics(), watch, copying), raising=True
-        )
+        more = partial(replace, watches={"a": watch}, copying={"a": copying})
+        monkeypatch.setattr(process, "statistics", lambda: more(statistics()))
         sources = await asyncio.to_thread(everything, process, tmp_path)
         async with showing(sources=sources, user_partitions_max=5) as client:
             await client.get("/livez")
@@ -123,21 +121,12 @@ async def test_metrics_when_everything_has_figures_then_the_scrape_is_the_docume
 
 
 SOMETIMES = {
-    "rlmm_snapshot_last_failure_timestamp_seconds",  # after a failure
+    "rlmm_snapshot_last_failure_timestamp_seconds"  # after a failure
 }
 
 
-def _with_watches(
-    found: ServiceStatistics, watch: WatchStatistics, copying: CopyingStatistics
-) -> ServiceStatistics:
-    return replace(found, watches={"a": watch}, copying={"a": copying})
-
-
 def test_metrics_when_named_then_as_prometheus_asks() -> None:
-    """
-    Each metric has the prefix, snake case, a base unit, a help text, and `_total` if it is a
-    counter.
-    """
+    """Names have prefix, snake case, base unit and help text, and a counter's end in `_total`."""
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     for metric in METRICS:
         assert re.fullmatch(r"rlmm_[a-z][a-z_]*[a-z]", metric.name), metric.name

@@ -75,9 +75,7 @@ async def test_serve_when_asked_by_http_then_it_is_ready_and_answers_f94(tmp_pat
         assert await service.end(signal.SIGTERM) == 0
 
 
-async def test_serve_when_its_http_address_is_in_use_then_it_ends_with_its_code(
-    tmp_path: Path,
-) -> None:
+async def test_serve_when_its_http_address_is_in_use_then_it_ends(tmp_path: Path) -> None:
     """A busy port is a refusal of the configuration, before any log is opened."""
     async with serving(tmp_path, "--http-listen", ANYWHERE) as first:
         address = (await url_of(first)).removeprefix("http://")
@@ -90,9 +88,7 @@ async def test_serve_when_its_http_address_is_in_use_then_it_ends_with_its_code(
         assert await first.end(signal.SIGTERM) == 0
 
 
-async def test_serve_when_a_client_holds_on_then_it_ends_in_time_all_the_same(
-    tmp_path: Path,
-) -> None:
+async def test_serve_when_a_client_holds_on_then_it_ends_in_time(tmp_path: Path) -> None:
     """Open connections do not delay the end of the process."""
     async with serving(tmp_path, "--http-listen", ANYWHERE) as service:
         host, _, port = (await url_of(service)).removeprefix("http://").partition(":")
@@ -104,9 +100,7 @@ async def test_serve_when_a_client_holds_on_then_it_ends_in_time_all_the_same(
             writer.close()
 
 
-async def test_serve_when_it_begins_then_says_in_one_line_how_questions_are_asked(
-    tmp_path: Path,
-) -> None:
+async def test_serve_when_it_begins_then_names_its_http_address(tmp_path: Path) -> None:
     """One log line shows a command that works as it stands, and a restart keeps the token."""
     told = []
     for _ in range(2):

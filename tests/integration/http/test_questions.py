@@ -113,8 +113,7 @@ async def test_segments_for_when_some_are_refused_then_each_has_its_own_answer()
         }
         answers = (await client.ask("POST", "/v1/segments-for", body=body)).shown["answers"]
         assert answers[0]["segment"]["start_offset"] == 100
-        assert answers[1]["error"]["code"] == "unknown-partition"
-        assert answers[2] == {"segment": None}
+        assert (answers[1]["error"]["code"], answers[2]) == ("unknown-partition", {"segment": None})
         assert answers[3]["error"]["code"] == "invalid-argument"
 
 
@@ -204,9 +203,7 @@ async def test_ready_when_it_may_wait_then_it_answers_as_soon_as_that_is_so() ->
 
 
 async def test_questions_when_they_must_be_fresh_then_they_wait_for_it() -> None:
-    """
-    `at_least` and `linearizable` show all earlier writes, and a token works at other services.
-    """
+    """`at_least` and `linearizable` show earlier writes; a token works at other services."""
     async with serving() as (world, engine, client):
         place = world.place(ORDERS)
         later = segment_id("later", ORDERS)
@@ -269,8 +266,7 @@ async def test_status_when_asked_then_it_adds_up() -> None:
             "COPY_SEGMENT_STARTED": 1, "COPY_SEGMENT_FINISHED": 2, "DELETE_SEGMENT_STARTED": 0,
         }  # fmt: skip
         assert cluster["totals"]["segments"] == place["segments"]
-        assert cluster["totals"]["offsets"]["applied"] == 5
-        assert cluster["log"]["kind"] == "MemoryLog"
+        assert (cluster["totals"]["offsets"]["applied"], cluster["log"]["kind"]) == (5, "MemoryLog")
         assert shown["process"]["version"]
 
 
@@ -283,9 +279,7 @@ async def test_status_when_asked_then_it_adds_up() -> None:
         ("DELETE", "/livez", 405, "unknown-method"),
     ],
 )
-async def test_paths_when_they_do_not_exist_then_that_is_json_too(
-    method: str, path: str, status: int, code: str
-) -> None:
+async def test_paths_when_absent_then_json(method: str, path: str, status: int, code: str) -> None:
     """An unknown path is refused in the same JSON form."""
     async with showing(process=process_of()) as client:
         answer = await client.ask(method, path)

@@ -34,9 +34,7 @@ def world_of(count: int) -> World:
 
 
 async def test_listing_when_it_is_an_array_then_it_is_whole_and_in_order() -> None:
-    """
-    A listing of several pages is one JSON array with every segment once, by rising start offset.
-    """
+    """A listing of several pages is one JSON array of each segment, by rising start offset."""
     async with world_of(1_001).engine() as engine, showing(engine) as client:
         await until_open(engine, 0)
         answer = await client.get("/v1/segments", **of(ORDERS))

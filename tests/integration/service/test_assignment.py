@@ -1,4 +1,4 @@
-"""The partitions of a service that follows a broker's report or the cluster."""
+"""The assignment from the cluster, and the watch of copies that are disabled."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import pytest
 
 from rlmm.config.loading import load
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.plan import EnginePlan, open_memory
+from rlmm.engine.plan import EnginePlan, LogOpener, open_memory
+from rlmm.engine.service import Service
 from rlmm.errors import NotAssigned, NotReady, RlmmError
-from rlmm.log.memory.memory_log import MemoryLogStatistics
+from rlmm.log.memory.memory_log import MemoryLog, MemoryLogStatistics
+from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import TopicIdPartition
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import SegmentState
+from rlmm.metrics.served_state import ServedState
 from rlmm.process.run import serve
 from rlmm.process.wiring import SNAPSHOT_FOLDER, plans_of
 from rlmm.snapshot.folder_check import stored_below
@@ -32,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rlmm.engine.service import Service
     from tests.kafka.jars import Jars
+
 
 DEADLINE_S = 60.0
 WATCHED = 1
@@ -43,9 +46,7 @@ RECORDS = [b"%03d" % number + b"x" * 497 for number in range(60)]
 SEGMENTS = 2
 
 
-async def test_d17_serve_when_a_broker_is_to_report_then_warns_that_nothing_is_answered(
-    tmp_path: Path,
-) -> None:
+async def test_d17_serve_when_a_broker_is_to_report_then_warns(tmp_path: Path) -> None:
     """The start warns that no broker has reported yet, and the service runs and stops in order."""
     async with serving(tmp_path, "--assignment", "broker", "--log-kind", "memory") as served:
         line = await served.until("nothing is answered before a broker has reported")
@@ -70,8 +71,7 @@ async def test_f34_service_then_tells_how_its_engines_stand_and_what_was_asked_o
     await running.engines["memory"].wait_all_ready(timeout_s=DEADLINE_S)
     await running.engines["memory"].write(started("a"))
     first = running.statistics()
-    assert list(first.engines) == ["memory"]
-    assert first.engines["memory"].writes.applied == 1
+    assert (list(first.engines), first.engines["memory"].writes.applied) == (["memory"], 1)
     assert isinstance(first.engines["memory"].log, MemoryLogStatistics)
     assert (first.snapshots_asked, first.watches) == (0, {})
     signal.raise_signal(signal.SIGUSR1)
@@ -123,10 +123,7 @@ class Spread:
         }
 
     def settings(self) -> dict[str, str]:
-        return {
-            "assignment": f"cluster:{WATCHED}",
-            "assignment_refresh_ms": "1000",
-        }
+        return {"assignment": f"cluster:{WATCHED}", "assignment_refresh_ms": "1000"}
 
 
 async def read_by_a_process(spread: Spread, folder: Path) -> set[int]:
@@ -184,3 +181,53 @@ async def test_d17_f45_serve_when_a_broker_of_a_kafka_cluster_is_followed_then_a
     assert set(stands.engines[name].gates) == spread.places()
     signal.raise_signal(signal.SIGTERM)
     await task
+
+
+class TellingLog(MemoryLog):
+    async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
+        return frozenset({"orders"})
+
+
+async def test_topic_when_not_copied_then_the_status_of_the_service_names_it() -> None:
+    """The watch runs with its engine, and the status shows its topics."""
+
+    async def open_log() -> LogOpener:
+        return LogOpener(TellingLog(MemoryTopic(2)))
+
+    plan = EnginePlan(
+        "main", open_log, Assignment.everything(), EngineSettings(memory=ROOM), None,
+        is_observer=False, copying_warn_s=0.2,
+    )  # fmt: skip
+    service = Service({})
+    await service.add(plan)
+    running = asyncio.create_task(service.run())
+    try:
+        await until(lambda: service.statistics().copying["main"].answers == 6)
+        sources = ServedState("0.0.test")
+        sources.begin(service)
+        shown = sources.process_view(asyncio.get_running_loop().time())["copying"]
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await service.close()
+    assert isinstance(shown, dict)
+    (topic,) = shown["main"]["not_copied"]
+    assert topic["topic"] == "orders"
+    assert topic["age_s"] >= 0.2
+
+
+@pytest.mark.parametrize(
+    ("flags", "warn_s"),
+    [
+        ({"log_kind": "memory"}, None),
+        ({"kafka_bootstrap_servers": "localhost:1"}, 3_600.0),
+        ({"kafka_bootstrap_servers": "localhost:1", "copy_disabled_warn_ms": "5000"}, 5.0),
+    ],
+    ids=["no-cluster", "as-it-is", "sooner"],
+)
+def test_plan_when_made_then_asks_a_cluster_alone(
+    flags: dict[str, str], warn_s: float | None, tmp_path: Path
+) -> None:
+    """Only a log on Kafka has a copy watch."""
+    (plan,) = plans_of(load({"data_dir": str(tmp_path), **flags}))
+    assert plan.copying_warn_s == warn_s

@@ -73,9 +73,7 @@ def pauses(messages: list[str]) -> list[tuple[int, float]]:
     return [(int(one[1]), float(one[2])) for one in found if one is not None]
 
 
-async def test_f95_serve_when_no_broker_listens_then_tries_again_with_longer_and_longer_pauses(
-    tmp_path: Path, nobody: str
-) -> None:
+async def test_f95_serve_when_no_broker_listens_then_retries(tmp_path: Path, nobody: str) -> None:
     """Failure scenario F95: each attempt is logged, pauses double, and SIGTERM ends it in order."""
     async with serving(tmp_path, "--bootstrap-server", nobody, *BRIEFLY) as served:
         for _ in range(3):
@@ -85,9 +83,7 @@ async def test_f95_serve_when_no_broker_listens_then_tries_again_with_longer_and
     assert served.messages[-1] == "stopped"
 
 
-async def test_f95_serve_when_told_to_stop_in_the_middle_of_connecting_then_ends_at_once(
-    tmp_path: Path,
-) -> None:
+async def test_f95_serve_when_stopped_while_connecting_then_ends_at_once(tmp_path: Path) -> None:
     """Failure scenario F95: a broker that takes connections and says nothing delays no stop."""
     loop = asyncio.get_running_loop()
     async with (
@@ -103,9 +99,7 @@ async def test_f95_serve_when_told_to_stop_in_the_middle_of_connecting_then_ends
     assert not pauses(served.messages)
 
 
-async def test_f95_service_when_no_broker_listens_then_says_so_in_its_statistics(
-    nobody: str,
-) -> None:
+async def test_f95_service_when_no_broker_listens_then_counted(nobody: str) -> None:
     """Failure scenarios F93, F95: not connected, attempts counted, every call refused by reason."""
     service: asyncio.Future[Service] = asyncio.get_running_loop().create_future()
     settings = EngineSettings(
@@ -135,9 +129,7 @@ async def test_f95_service_when_no_broker_listens_then_says_so_in_its_statistics
     await task
 
 
-async def test_f95_serve_when_the_kafka_broker_comes_then_goes_on(
-    tmp_path: Path, fresh_kafka: FreshKafka
-) -> None:
+async def test_f95_serve_when_kafka_comes_then_on(tmp_path: Path, fresh_kafka: FreshKafka) -> None:
     """Failure scenario F95: the engine reads everything and answers as soon as the broker is up."""
     kafka = await asyncio.to_thread(fresh_kafka.tiered)
     await asyncio.to_thread(kafka.node.stop)

@@ -48,13 +48,7 @@ def plan(name: str, topic: MemoryTopic) -> EnginePlan:
         return LogOpener(MemoryLog(topic))
 
     return EnginePlan(
-        name,
-        opened,
-        Assignment.everything(),
-        SETTINGS,
-        None,
-        is_observer=False,
-        is_named=True,
+        name, opened, Assignment.everything(), SETTINGS, None, is_observer=False, is_named=True
     )
 
 
@@ -92,9 +86,7 @@ def identity(engine: Engine) -> LogIdentity:
     return engine.identity
 
 
-async def test_service_when_it_has_two_clusters_then_nothing_of_one_is_seen_in_the_other(
-    file: Path, tmp_path: Path
-) -> None:
+async def test_service_when_it_has_two_clusters_then_separate(file: Path, tmp_path: Path) -> None:
     """Each cluster has its own folder and state and restarts from its own snapshots."""
     plans = plans_of(await asyncio.to_thread(partial(load, file=file)))
     segments = {name: segment_id(name, tp(name)) for name in ("east", "west")}
@@ -124,9 +116,7 @@ async def test_service_when_it_has_two_clusters_then_nothing_of_one_is_seen_in_t
         assert service.engine_of(UNKNOWN_CLUSTER_ID) is None
 
 
-async def test_service_when_two_clusters_are_one_and_the_same_then_is_refused_by_both_names() -> (
-    None
-):
+async def test_service_when_two_clusters_are_one_then_is_refused() -> None:
     """The service refuses two names of one log and names both."""
     topic = MemoryTopic(1)
     service = Service({})
@@ -165,9 +155,7 @@ async def test_service_when_an_engine_is_added_while_it_runs_then_answers_for_it
 
 
 @pytest.mark.parametrize("error", [LogDamaged("torn"), ConfigError("two counts"), KeyError("x")])
-async def test_service_when_an_engine_cannot_be_opened_late_then_only_who_asked_is_told(
-    error: Exception,
-) -> None:
+async def test_service_when_a_late_engine_fails_then_its_caller_is_told(error: Exception) -> None:
     """Only the caller gets the error, the other engines go on, and the name is free again."""
 
     async def refused() -> LogOpener:
@@ -240,9 +228,7 @@ async def test_service_when_it_has_failed_then_no_engine_is_added() -> None:
 async def test_service_when_a_late_engine_is_one_that_is_there_then_it_alone_goes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    An added engine on a log that is followed already ends alone, with an error for its callers.
-    """
+    """An added engine on a log that is followed already ends alone, with a callers' error."""
     topic = MemoryTopic(1)
     async with running(plan("first", topic)) as (service, task):
         late = await service.add(plan("late", topic))

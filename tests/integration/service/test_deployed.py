@@ -59,9 +59,7 @@ def volume(tmp_path: Path) -> Iterator[Path]:
     path.chmod(0o700)
 
 
-async def test_serve_when_only_the_volume_can_be_written_then_runs_and_keeps_snapshots(
-    tmp_path: Path, volume: Path
-) -> None:
+async def test_serve_when_only_its_volume_is_writable_then_ok(tmp_path: Path, volume: Path) -> None:
     """The service writes only to its volume, under a read-only root file system where possible."""
     home = tmp_path / "home"
     home.mkdir()
@@ -85,9 +83,7 @@ async def test_serve_when_only_the_volume_can_be_written_then_runs_and_keeps_sna
     assert len(list((volume / "rlmm-data/snapshots").rglob("*.snapshot"))) == PLACES
 
 
-async def test_broker_when_it_connects_as_deployed_then_needs_tls_and_its_token(
-    tmp_path: Path,
-) -> None:
+async def test_broker_when_it_connects_as_deployed_then_needs_tls(tmp_path: Path) -> None:
     """Broker 7 connects with TLS and its token under the deployed configuration."""
     text: str = manifest("brokers/configmap.yaml", "ConfigMap")["data"]["rlmm.toml"]
     pki = Pki(tmp_path)

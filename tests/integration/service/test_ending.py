@@ -116,9 +116,7 @@ class SlowDisk:
 async def test_f101_service_when_asked_to_stop_in_the_middle_of_everything_then_ends_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Failure scenario F101: waiting calls raise `Stopped`, and snapshots hold all applied events.
-    """
+    """F101: waiting calls raise `Stopped`, and snapshots hold all applied events."""
     disk = SlowDisk(monkeypatch)
     world = World(tmp_path)
     async with world.serving() as (engine, task):
@@ -146,9 +144,7 @@ async def test_f101_service_when_asked_to_stop_in_the_middle_of_everything_then_
     assert await kept_positions(tmp_path) == {0: 1, 1: 1, 2: 1}
 
 
-async def test_f101_service_when_a_fetch_does_not_end_then_is_named_and_snapshots_are_written(
-    tmp_path: Path,
-) -> None:
+async def test_f101_service_when_a_fetch_hangs_then_snapshots_are_written(tmp_path: Path) -> None:
     """Failure scenario F101: a hanging fetch is named, and the last snapshots are written."""
     world = World(tmp_path)
     world.log = deaf = UncancellableLog(world.topic)
@@ -267,9 +263,7 @@ async def test_service_when_the_reading_dies_then_the_engine_is_named_and_calls_
 
 
 @pytest.mark.parametrize("error", [ConfigError("two counts"), LogDamaged("not what was written")])
-async def test_service_when_a_log_cannot_be_opened_then_its_own_error_ends_it(
-    error: Exception,
-) -> None:
+async def test_service_when_a_log_fails_to_open_then_its_error_ends_it(error: Exception) -> None:
     """The process ends with the error of the log that cannot be opened, and its exit code."""
 
     async def refused() -> LogOpener:
@@ -281,9 +275,7 @@ async def test_service_when_a_log_cannot_be_opened_then_its_own_error_ends_it(
     assert caught.value is error
 
 
-async def test_service_when_it_has_ended_then_what_was_done_with_its_signal_before_is_done(
-    tmp_path: Path,
-) -> None:
+async def test_service_when_ended_then_the_signal_before_it_is_done(tmp_path: Path) -> None:
     """The service restores the former handler of SIGUSR1 at its end."""
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:

@@ -42,10 +42,7 @@ class ClosingBadly(MemoryLog):
 async def test_service_when_a_late_engine_fails_of_its_log_then_it_alone_goes(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The failed engine ends with an error for its callers, its log closes, and its name is free
-    again.
-    """
+    """A failed engine ends with an error for callers, its log closes, and its name is free."""
     gate = asyncio.Event()
     log = ClosingBadly(MemoryTopic(1))
 
@@ -117,9 +114,7 @@ async def test_service_when_an_engine_cannot_be_opened_nor_closed_then_who_asked
     assert "while late was closed: ZeroDivisionError('at the end')" in caplog.text
 
 
-async def test_service_when_the_snapshots_of_one_engine_hang_then_those_of_others_are_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_service_when_snapshots_hang_then_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each engine writes its own snapshots, and the service names the one that hangs."""
     flushed: list[str] = []
     gate = asyncio.Event()

@@ -1,7 +1,4 @@
-"""
-A log that cannot be opened because a disk hangs or no broker answers: its callers, its name, and
-the start and stop of the other parts without it.
-"""
+"""Logs that cannot be opened: their callers, their names, and the other parts' start and stop."""
 
 from __future__ import annotations
 
@@ -150,9 +147,7 @@ async def test_f101_service_when_a_log_hangs_then_the_others_are_answered_from_a
 async def test_f101_service_when_a_folder_of_snapshots_hangs_then_that_is_what_is_named(
     tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The error names the snapshots folder, and the service writes nothing before it has the lock.
-    """
+    """The error names the snapshots folder, and nothing is written before the lock is held."""
     released = threading.Event()
 
     @contextmanager
@@ -195,9 +190,7 @@ async def test_f101_service_when_asked_to_stop_while_a_log_hangs_then_ends_in_ti
         release(pipe, content)
 
 
-async def test_service_when_a_log_that_took_long_cannot_be_opened_then_its_own_error_ends_it(
-    impatient: None,
-) -> None:
+async def test_service_when_a_slow_log_fails_then_its_own_error_ends_it(impatient: None) -> None:
     """The failure of a configured log ends the service, however late it comes."""
     failing = asyncio.Event()
     error = ConfigError("two counts")
@@ -231,13 +224,8 @@ async def until_ready(url: str) -> None:
             pass
 
 
-async def test_f101_serve_when_the_data_folder_hangs_then_http_answers_and_it_is_named(
-    tmp_path: Path,
-) -> None:
-    """
-    HTTP answers while the disk hangs, a signal ends the service, and it goes on when the disk is
-    back.
-    """
+async def test_f101_serve_when_the_data_folder_hangs_then_it_is_named(tmp_path: Path) -> None:
+    """HTTP answers while the disk hangs, a signal ends the service, or the disk's return."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     arguments = ("--http-listen", ANYWHERE, "--log-num-partitions", "2")
@@ -266,9 +254,7 @@ async def test_f101_serve_when_the_data_folder_hangs_then_http_answers_and_it_is
         assert len(ends) == (0 if is_released else 1)
 
 
-async def test_f101_serve_when_a_bootstrap_never_answers_then_others_do_and_it_is_named(
-    tmp_path: Path,
-) -> None:
+async def test_f101_serve_when_a_bootstrap_hangs_then_it_is_named(tmp_path: Path) -> None:
     """A silent Kafka delays neither the start nor the stop of the others."""
     held: list[asyncio.StreamWriter] = []
     deaf = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)

@@ -1,7 +1,4 @@
-"""
-The lines that `rlmm serve` writes: their origin, and a failure as one line in the form of the lines
-before.
-"""
+"""The lines that `rlmm serve` writes: their origin, and a failure as one line of the same form."""
 
 from __future__ import annotations
 
@@ -67,10 +64,8 @@ def everything(terminal: int) -> bytes:
 
 
 @pytest.mark.parametrize("said", [(), ("--logging-format", "json")], ids=["auto", "json"])
-async def test_last_line_when_no_terminal_reads_it_then_is_json_as_all_are(
-    tmp_path: Path, said: tuple[str, ...]
-) -> None:
-    """The last line has the error's name, message and exit code, and no other line has them."""
+async def test_last_line_without_terminal_then_json(tmp_path: Path, said: tuple[str, ...]) -> None:
+    """The last line alone has the error's name and exit code, after the place of the failure."""
     async with serving(tmp_path, *said, program=("-c", FAILING)) as served:
         assert await served.end() == 5
     assert served.said == []
@@ -78,6 +73,8 @@ async def test_last_line_when_no_terminal_reads_it_then_is_json_as_all_are(
     assert last["message"] == MESSAGE
     assert (last["level"], last["error"], last["exit_code"]) == ("critical", "part-failed", 5)
     assert sum("error" in line for line in served.lines) == 1
+    failures = [line for line in served.lines if line["level"] == "error"]
+    assert any("RuntimeError: out of order" in line.get("exception", "") for line in failures)
 
 
 async def test_last_line_when_lines_are_for_people_then_is_for_people(tmp_path: Path) -> None:
@@ -90,9 +87,7 @@ async def test_last_line_when_lines_are_for_people_then_is_for_people(tmp_path: 
     assert served.said[-1] == f"rlmm: {MESSAGE}"
 
 
-async def test_last_line_when_a_terminal_reads_it_then_is_for_people_and_stands_once(
-    tmp_path: Path,
-) -> None:
+async def test_last_line_when_a_terminal_reads_it_then_stands_once(tmp_path: Path) -> None:
     """A terminal gets one line for people after the log lines."""
     status, said = await on_terminal(tmp_path, "-c", FAILING, "serve")
     assert status == 5
@@ -119,9 +114,7 @@ async def test_last_line_when_there_is_no_configuration_then_has_the_form_that_w
     assert line.startswith('{"time":' if is_json else "rlmm: config: ")
 
 
-async def test_last_line_when_standard_error_is_closed_then_the_exit_code_says_it(
-    tmp_path: Path,
-) -> None:
+async def test_last_line_when_stderr_is_closed_then_the_exit_code_says_it(tmp_path: Path) -> None:
     """A process whose standard error is closed ends with its own exit code."""
     closed = ("sh", "-c", 'exec "$@" 2>&-', "sh")
     async with serving(tmp_path, before=closed, program=("-c", FAILING)) as served:

@@ -58,9 +58,7 @@ async def written_and_read(client: RemoteLogMetadataClient, label: int) -> None:
     assert found.id == begun.id
 
 
-async def test_f96_services_when_three_begin_an_empty_cluster_at_once_then_clients_share_one_topic(
-    kafka_broker: TieredKafka,
-) -> None:
+async def test_f96_services_when_begun_at_once_then_share_topic(kafka_broker: TieredKafka) -> None:
     """Failure scenario F96: services that start later find the topic, and each sees all writes."""
     settings = settings_for(
         kafka_broker.login, own_topic("begun"), partitions=PLACES, is_created=True
@@ -80,9 +78,7 @@ async def test_f96_services_when_three_begin_an_empty_cluster_at_once_then_clien
     assert told == [[n * 100 for n in range(SERVICES)]] * SERVICES
 
 
-async def test_f98_service_when_it_logs_in_over_tls_then_its_clients_write_and_read(
-    secured_kafka: SecuredKafka,
-) -> None:
+async def test_f98_service_when_logged_in_by_tls_then_works(secured_kafka: SecuredKafka) -> None:
     """Failure scenario F98: clients need no credentials of Kafka."""
     login = secured_kafka.login(Way.SCRAM_512_OVER_TLS)
     settings = settings_for(login, own_topic("secured"), partitions=PLACES, is_created=True)
@@ -90,13 +86,8 @@ async def test_f98_service_when_it_logs_in_over_tls_then_its_clients_write_and_r
         await written_and_read(client, 0)
 
 
-async def test_f99_client_when_kafka_refuses_the_service_then_hears_what_right_it_lacks(
-    secured_kafka: SecuredKafka,
-) -> None:
-    """
-    Failure scenario F99: the client gets not ready with the missing right in Kafka's words and
-    ours.
-    """
+async def test_f99_client_when_kafka_refuses_then_told_right(secured_kafka: SecuredKafka) -> None:
+    """F99: the client gets not ready with the missing right in Kafka's words and ours."""
     login = secured_kafka.powerless_login(Way.SCRAM_512)
     settings = settings_for(login, own_topic("refused"), partitions=PLACES, is_observer=True)
     async with client_of(settings, 1.0, is_observer=True) as client:

@@ -14,7 +14,7 @@ from rlmm.base import threads
 from rlmm.engine.engine import EngineSettings
 from rlmm.engine.plan import EnginePlan, LogOpener
 from rlmm.engine.service import Service
-from rlmm.errors import ConfigError, InvalidArgument, NotReady, WrongCluster
+from rlmm.errors import ConfigError, InvalidArgument, NotReady, RlmmError, WrongCluster
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
@@ -23,21 +23,21 @@ from rlmm.sidecar.cluster_file import LEARNED_FILE, read_learned
 from rlmm.sidecar.clusters import Clusters
 from tests.support.builders import tp
 from tests.support.engines import ROOM, World, until, until_open
-from tests.support.server.frame_servers import listening
+from tests.support.server.frame_servers import FixedEngines, RoleDoor, listening, serving_world
 from tests.support.server.raw_frames import connected, greeted, wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from rlmm.engine.engine import Engine
+
+
 ORDERS = tp("orders", 7)
 
 
 async def test_hello_when_it_names_the_cluster_then_its_engine_answers() -> None:
-    """
-    With several engines the one of the named cluster answers, and a hello without a name is
-    refused.
-    """
+    """Of several engines that of the named cluster answers; a hello without a name is refused."""
     one, two = World(1), World(2)
     async with one.engine() as first, two.engine() as second, listening(first, second) as served:
         await until_open(first, 0)
@@ -57,21 +57,16 @@ async def test_hello_when_it_names_the_cluster_then_its_engine_answers() -> None
 async def test_hello_when_it_names_another_cluster_then_refused_with_both_ids() -> None:
     """A broker of another cluster is never answered from this one's metadata."""
     world = World(1)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
-        async with connected(served.path) as client:
-            with pytest.raises(WrongCluster) as caught:
-                await client.hello(cluster_id="elsewhere")
-            assert "elsewhere" in str(caught.value)
-            assert world.topic.cluster_id in str(caught.value)
-            assert await client.ended()
+    async with serving_world(world) as served, connected(served.path) as client:
+        with pytest.raises(WrongCluster) as caught:
+            await client.hello(cluster_id="elsewhere")
+        assert "elsewhere" in str(caught.value)
+        assert world.topic.cluster_id in str(caught.value)
+        assert await client.ended()
 
 
 async def test_f95_hello_when_the_log_is_not_reached_then_taken_and_reads_are_not_ready() -> None:
-    """
-    Failure scenario F95: while the cluster of the log is unknown, hello succeeds and reads are not
-    ready.
-    """
+    """F95: while the log's cluster is unknown, hello succeeds and reads are not ready."""
     for named, code in (("right", "unknown-partition"), ("wrong", "wrong-cluster")):
         world = World(1)
         log = world.log()
@@ -148,9 +143,7 @@ async def running(learning: Learning) -> AsyncIterator[None]:
         task.result()
 
 
-async def test_d16_cluster_when_a_broker_tells_of_it_then_followed_and_again_after_a_restart(
-    tmp_path: Path,
-) -> None:
+async def test_d16_cluster_when_reported_then_followed_and_after_a_restart(tmp_path: Path) -> None:
     """A process without any cluster learns it from a hello, and keeps id and address."""
     learning = Learning(tmp_path, 1)
     async for _ in running(learning):
@@ -178,10 +171,7 @@ async def test_d16_cluster_when_a_broker_tells_of_it_then_followed_and_again_aft
     again = Learning(tmp_path, 1)
     async for _ in running(again):
         await until(lambda: again.engines.of_cluster("blue") is not None)
-        async with (
-            listening(engines=again.engines) as served,
-            connected(served.path) as client,
-        ):
+        async with listening(engines=again.engines) as served, connected(served.path) as client:
             await client.hello(cluster_id="blue")
     assert again.asked == [found]
 
@@ -196,9 +186,7 @@ def _is_refused(clusters: Clusters) -> bool:
     raise AssertionError
 
 
-async def test_cluster_when_the_address_leads_elsewhere_then_never_answered(
-    tmp_path: Path,
-) -> None:
+async def test_cluster_when_the_address_leads_elsewhere_then_never_answered(tmp_path: Path) -> None:
     """A broker that names a wrong address never gets metadata of another cluster."""
     learning = Learning(tmp_path, 2)
     async for _ in running(learning):
@@ -211,9 +199,7 @@ async def test_cluster_when_the_address_leads_elsewhere_then_never_answered(
             clusters.find("wrong", "one:9092", may_teach=False)
 
 
-async def test_clusters_file_when_damaged_then_the_process_ends_and_names_it(
-    tmp_path: Path,
-) -> None:
+async def test_clusters_file_when_damaged_then_the_process_names_it(tmp_path: Path) -> None:
     """The process ends with an error that names the damaged file."""
     (tmp_path / LEARNED_FILE).write_text("{}")
     learning = Learning(tmp_path, 1)
@@ -251,3 +237,82 @@ def test_clusters_when_named_and_learned_then_refused() -> None:
     require_no_tables(("prod",), 0)
     with pytest.raises(ConfigError, match="clusters_max"):
         require_no_tables(("prod",), 1)
+
+
+class Signs:
+    def __init__(self, *engines: Engine) -> None:
+        self._of = dict.fromkeys(range(len(engines)), 0)
+        for number, engine in enumerate(engines):
+            self._count(number, engine)
+
+    def _count(self, number: int, engine: Engine) -> None:
+        wake = engine.wake
+
+        def counted() -> None:
+            self._of[number] += 1
+            wake()
+
+        engine.wake = counted  # type: ignore[method-assign]  # spies
+
+    def new(self) -> list[int]:
+        counts = list(self._of.values())
+        self._of = dict.fromkeys(self._of, 0)
+        return counts
+
+
+async def test_f95_broker_when_it_speaks_then_the_log_that_is_not_reached_is_tried() -> None:
+    """Failure scenario F95: hello and each assignment is a sign; questions of any kind are none."""
+    world = World(1)
+    world.script.lose_brokers()
+    async with world.engine() as engine, listening(engine, follows_brokers=True) as served:
+        signs = Signs(engine)
+        async with connected(served.path) as client:
+            await client.hello(cluster_id=world.topic.cluster_id, broker_id=1)
+            assert signs.new() == [1]
+            for _ in range(2):
+                with pytest.raises(NotReady):
+                    await client.call("assign", [wire(ORDERS)], [], True)
+            assert signs.new() == [2]
+            assert await client.call("is_ready", wire(ORDERS)) is False
+            with pytest.raises(NotReady):
+                await client.call("segment_for", wire(ORDERS), 0, 5)
+            assert signs.new() == [0]
+            world.script.restore()
+            with pytest.raises(NotReady):
+                await client.call("assign", [wire(ORDERS)], [], True)
+            await until_open(engine, timeout_s=5)
+
+
+async def test_f95_client_that_is_no_broker_when_it_speaks_then_it_is_no_sign() -> None:
+    """Failure scenario F95: a client that is no broker gives no sign of life."""
+    world = World(1)
+    world.script.lose_brokers()
+    async with world.engine() as engine:
+        signs = Signs(engine)
+        async with listening(engine) as served, connected(served.path) as client:
+            await client.hello(cluster_id=world.topic.cluster_id)
+        async with (
+            listening(engine, door=RoleDoor("reader")) as served,
+            connected(served.path) as client,
+        ):
+            with pytest.raises(RlmmError):
+                await client.hello(cluster_id=world.topic.cluster_id, broker_id=1)
+        assert signs.new() == [0]
+
+
+async def test_f95_broker_of_one_cluster_when_it_speaks_then_it_is_no_sign_of_another() -> None:
+    """A broker of one cluster gives no sign for another once the logs' clusters are known."""
+    one, two, silent = World(1), World(1), World(1)
+    silent.script.lose_brokers()
+    async with one.engine() as first, two.engine() as second, silent.engine() as third:
+        signs = Signs(first, second, third)
+        await until_open(first, 0)
+        await until_open(second, 0)
+        engines = FixedEngines([first, second, third])
+        async with listening(engines=engines) as served:
+            async with connected(served.path) as client:
+                await client.hello(cluster_id=two.topic.cluster_id, broker_id=1)
+                assert signs.new() == [0, 1, 0]
+            async with connected(served.path) as client:
+                await client.hello(cluster_id=silent.topic.cluster_id, broker_id=1)
+                assert signs.new() == [0, 0, 1]

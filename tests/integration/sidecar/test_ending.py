@@ -19,8 +19,8 @@ from rlmm.sidecar.settings import SOCKET_NAME
 from rlmm.sidecar.unix_socket import UnixSocket
 from rlmm.wire.values import segment_value, update_value
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.engines import World, until, until_open
-from tests.support.server.frame_servers import listening
+from tests.support.engines import World, until
+from tests.support.server.frame_servers import serving_world
 from tests.support.server.raw_frames import connected, greeted, wire
 from tests.support.server.serve_process import serving
 from tests.support.virtual_time import leap
@@ -33,16 +33,13 @@ FAR = {"at_least": {0: 10**9}}
 
 
 async def test_f101_stop_when_requests_wait_then_each_hears_stopped_and_nothing_is_left() -> None:
-    """
-    Failure scenario F101: waiting requests get Stopped, then connection and socket file are gone.
-    """
+    """F101: waiting requests get Stopped, then connection and socket file are gone."""
     world = World(1)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
+    async with serving_world(world) as served:
         async with greeted(served.path) as client:
             waiting = [client.send("segment_for", wire(ORDERS), 0, 5, FAR) for _ in range(5)]
-            await until(lambda: engine.statistics().barrier.waiting == 5)
-            engine.refuse(Stopped, "the service is stopping")
+            await until(lambda: served.engine.statistics().barrier.waiting == 5)
+            served.engine.refuse(Stopped, "the service is stopping")
             await served.stop()
             for request_id in waiting:
                 assert isinstance((await client.answer(request_id)).error, Stopped)
@@ -57,14 +54,13 @@ async def test_f101_stop_when_requests_wait_then_each_hears_stopped_and_nothing_
 async def test_stop_when_the_engine_does_not_end_the_waits_then_they_are_ended_here() -> None:
     """The server ends the waits of its clients itself, even if the engine goes on."""
     world = World(1)
-    async with world.engine() as engine, listening(engine, stop_timeout_ms=200) as served:
-        await until_open(engine, 0)
+    async with serving_world(world, stop_timeout_ms=200) as served:
         async with greeted(served.path) as client:
             waiting = client.send("segment_for", wire(ORDERS), 0, 5, FAR)
-            await until(lambda: engine.statistics().barrier.waiting == 1)
+            await until(lambda: served.engine.statistics().barrier.waiting == 1)
             await served.stop()
             assert isinstance((await client.answer(waiting)).error, Stopped)
-        assert engine.statistics().barrier.waiting == 0
+        assert served.engine.statistics().barrier.waiting == 0
 
 
 async def test_stop_when_a_client_takes_no_answers_then_ends_in_time_all_the_same() -> None:
@@ -73,42 +69,35 @@ async def test_stop_when_a_client_takes_no_answers_then_ends_in_time_all_the_sam
     for label in range(200):
         segment = segment_id(label, ORDERS)
         world.store(started(segment, label, label, custom_metadata=bytes(20_000)))
-    async with world.engine() as engine, listening(engine, stop_timeout_ms=300) as served:
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            for _ in range(50):
-                client.send("list_segments", wire(ORDERS), None, 100)
-            await until(lambda: served.sidecar.statistics().connections["slow"] == 1)
-            async with asyncio.timeout(10):
-                await served.stop()
-            assert served.sidecar.statistics().cut_off == {"stop": 1}
+    async with serving_world(world, stop_timeout_ms=300) as served, greeted(served.path) as client:
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        for _ in range(50):
+            client.send("list_segments", wire(ORDERS), None, 100)
+        await until(lambda: served.sidecar.statistics().connections["slow"] == 1)
+        async with asyncio.timeout(10):
+            await served.stop()
+        assert served.sidecar.statistics().cut_off == {"stop": 1}
 
 
 async def test_stop_when_requests_stand_in_line_then_all_are_answered_or_refused() -> None:
     """Every request that the server has read gets an answer or a refusal."""
     world = World(1)
     async with (
-        world.engine() as engine,
-        listening(engine, pipeline_max=1, stop_timeout_ms=30_000) as served,
+        serving_world(world, pipeline_max=1, stop_timeout_ms=30_000) as served,
+        greeted(served.path) as client,
     ):
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            ids = [client.send("ping") for _ in range(200)]
-            while not served.sidecar.statistics().answered["ping"]:  # noqa: ASYNC110 - a turn
-                await asyncio.sleep(0)
-            await served.stop()
-            for request_id in ids:
-                assert (await client.answer(request_id)).error is None
+        ids = [client.send("ping") for _ in range(200)]
+        while not served.sidecar.statistics().answered["ping"]:  # noqa: ASYNC110 - a turn
+            await asyncio.sleep(0)
+        await served.stop()
+        for request_id in ids:
+            assert (await client.answer(request_id)).error is None
 
 
 async def test_write_when_its_client_vanishes_then_is_stored_whole_or_not_at_all() -> None:
-    """
-    An event whose client vanishes is stored whole or not at all, and the wait for its verdict ends.
-    """
+    """An event of a vanished client is stored whole or not at all, and its wait ends."""
     world = World(1)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
+    async with serving_world(world) as served:
         async with greeted(served.path) as client:
             segment = started(segment_id(1, ORDERS))
             client.send("add_segment", wire(ORDERS), segment_value(segment))
@@ -120,9 +109,7 @@ async def test_write_when_its_client_vanishes_then_is_stored_whole_or_not_at_all
 
 
 def test_socket_when_its_process_died_then_is_replaced(tmp_path: Path) -> None:
-    """
-    The server replaces the socket of a dead process and sets its mode before its name appears.
-    """
+    """The server replaces a dead process's socket and sets its mode before its name appears."""
     path = tmp_path / "s"
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(str(path))
@@ -152,9 +139,7 @@ def test_socket_when_removed_then_not_the_one_of_somebody_else(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["file", "folder", "missing/s", "x" * 120])
-def test_socket_when_its_path_cannot_be_used_then_refused_by_name(
-    tmp_path: Path, name: str
-) -> None:
+def test_socket_when_its_path_is_unusable_then_refused_by_name(tmp_path: Path, name: str) -> None:
     """The server never replaces a file or a folder, and refuses a path too long for a socket."""
     (tmp_path / "file").write_text("kept")
     (tmp_path / "folder").mkdir()
@@ -163,9 +148,7 @@ def test_socket_when_its_path_cannot_be_used_then_refused_by_name(
     assert (tmp_path / "file").read_text() == "kept"
 
 
-async def test_serve_when_nothing_is_configured_then_answers_at_a_socket_in_its_folder(
-    tmp_path: Path,
-) -> None:
+async def test_serve_when_nothing_is_configured_then_answers_at_a_socket(tmp_path: Path) -> None:
     """`rlmm serve` takes writes and reads from the start, and takes its socket away at its end."""
     folder = tmp_path / "rlmm-data"
     async with serving(tmp_path, "--log-num-partitions", "2") as served:
@@ -184,9 +167,7 @@ async def test_serve_when_nothing_is_configured_then_answers_at_a_socket_in_its_
     assert not (folder / SOCKET_NAME).exists()
 
 
-async def test_serve_when_its_socket_is_in_use_then_ends_with_one_line_that_says_so(
-    tmp_path: Path,
-) -> None:
+async def test_serve_when_its_socket_is_in_use_then_ends_with_one_line(tmp_path: Path) -> None:
     """The second service ends with one line, and the first one goes on."""
     shared = ["--sidecar-unix-path", "s.sock", "--log-kind", "memory"]
     async with serving(tmp_path, *shared, "--data-dir", "one") as first:
@@ -214,17 +195,13 @@ async def test_serve_when_told_none_then_opens_no_socket(tmp_path: Path) -> None
 async def test_socket_file_when_its_disk_hangs_at_the_end_then_nobody_waits_for_it_for_long(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The server answers requests while the removal of its socket hangs, and logs the file left
-    behind.
-    """
+    """Requests are answered while the socket's removal hangs, and the file left is logged."""
     answers = threading.Event()
     monkeypatch.setattr(UnixSocket, "remove", lambda _: answers.wait(30))
     monkeypatch.setattr(listener, "_REMOVE_S", 600.0)
     monkeypatch.setattr(threads, "_GRACE_S", 0.05)
     world = World(1)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
+    async with serving_world(world) as served:
         async with greeted(served.path) as client:
             stopping = asyncio.create_task(served.stop())
             await until(lambda: "sidecar: socket" in {one.name for one in threading.enumerate()})

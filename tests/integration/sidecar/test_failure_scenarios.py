@@ -79,9 +79,7 @@ async def until_refused(client: FrameClient, reason: str) -> NotReady:
 
 
 async def test_f24_partition_when_assigned_again_then_closed_until_all_is_there() -> None:
-    """
-    Failure scenario F24: a partition that is assigned again stays closed until it is replayed.
-    """
+    """F24: a partition that is assigned again stays closed until it is replayed."""
     world = World(PLACES)
     place = world.place(ORDERS)
     said = {"broker_id": 1}
@@ -99,9 +97,7 @@ async def test_f24_partition_when_assigned_again_then_closed_until_all_is_there(
         assert found == packed(started(segment_id(1, ORDERS)))
 
 
-async def test_f25_partition_when_its_log_delivers_nothing_more_then_closes_and_opens_again() -> (
-    None
-):
+async def test_f25_partition_when_its_log_is_silent_then_closes_and_opens_again() -> None:
     """Failure scenario F25: an end that was seen and is not reached closes the gate by name."""
     world = World(PLACES)
     place = world.place(ORDERS)
@@ -118,9 +114,7 @@ async def test_f25_partition_when_its_log_delivers_nothing_more_then_closes_and_
         assert await client.call("segment_for", wire(ORDERS), 0, 5) is not None
 
 
-async def test_f26_f87_engine_when_its_reader_dies_then_every_call_is_refused_by_that_name() -> (
-    None
-):
+async def test_f26_f87_engine_when_its_reader_dies_then_calls_are_refused() -> None:
     """Failure scenarios F26, F87: a fault in the state machine ends its answers, not the server."""
     world = World(PLACES)
     world.store(started(segment_id(1, ORDERS)))
@@ -230,10 +224,7 @@ async def test_f31_tail_when_it_holds_no_event_then_is_passed_all_the_same() -> 
 
 
 async def test_f33_f34_reader_when_not_ready_then_has_a_hint_may_wait_and_is_counted() -> None:
-    """
-    Failure scenarios F33, F34: the refusal has a hint, and one bounded wait replaces many
-    questions.
-    """
+    """F33, F34: the refusal has a hint, and one bounded wait replaces many questions."""
     world = World(PLACES)
     place = world.place(ORDERS)
     world.store(started(segment_id(1, ORDERS)))
@@ -264,8 +255,7 @@ async def test_f91_partition_when_its_metadata_partition_stalls_then_others_are_
     async with served(world) as (client, engine, _sidecar):
         await until_open(engine, *(number for number in range(PLACES) if number != place))
         answers = await client.call("segments_for", [[wire(other), 0, 5], [wire(ORDERS), 0, 5]])
-        assert answers[0] == [None, None]
-        assert answers[1][0][0] == "not-ready"
+        assert (answers[0], answers[1][0][0]) == ([None, None], "not-ready")
 
 
 async def test_f93_f94_write_before_all_is_read_then_is_refused_and_nothing_is_kept() -> None:

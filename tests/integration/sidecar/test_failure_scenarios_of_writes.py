@@ -29,7 +29,7 @@ from tests.support.builders import (
 )
 from tests.support.engines import World, until_open
 from tests.support.server.frame_client_calls import ORDERS, PLACES, add, copy, packed, serving
-from tests.support.server.frame_servers import listening
+from tests.support.server.frame_servers import serving_world
 from tests.support.server.raw_frames import greeted, wire
 
 if TYPE_CHECKING:
@@ -66,13 +66,8 @@ async def test_f52_event_when_repeated_exactly_then_a_duplicate_that_changes_not
             assert await shown(client) == before
 
 
-async def test_f54_f55_write_when_not_heard_in_time_then_unknown_and_a_retry_is_recognised() -> (
-    None
-):
-    """
-    Failure scenarios F54, F55: the error names the event's place, and a waiting writer blocks no
-    other.
-    """
+async def test_f54_f55_write_when_late_then_unknown_and_a_retry_is_recognised() -> None:
+    """F54, F55: the error names the event's place, and a waiting writer blocks no other."""
     async with serving() as (world, client):
         place = world.place(ORDERS)
         world.script.stall(place)
@@ -90,16 +85,12 @@ async def test_f54_f55_write_when_not_heard_in_time_then_unknown_and_a_retry_is_
 
 
 async def test_f56_event_then_is_stored_where_kafkas_own_class_looks_for_it() -> None:
-    """
-    Failure scenario F56: the event lies in the metadata partition that Kafka's own class computes.
-    """
+    """F56: the event lies in the metadata partition that Kafka's own class computes."""
     kafkas = {3: 2, 5: 1, 50: 31}
     for count, place in kafkas.items():
         world = World(count)
-        async with world.engine() as engine, listening(engine) as served:
-            await until_open(engine, *range(count))
-            async with greeted(served.path) as client:
-                assert await add(client, started(segment_id(1, ORDERS))) == [place, 0, "applied"]
+        async with serving_world(world) as served, greeted(served.path) as client:
+            assert await add(client, started(segment_id(1, ORDERS))) == [place, 0, "applied"]
 
 
 async def test_f57_finish_when_another_broker_has_copied_the_records_then_is_refused() -> None:
@@ -131,10 +122,7 @@ async def test_f58_segment_when_its_partition_is_being_deleted_then_is_not_begun
 
 
 async def test_f59_whatever_is_written_then_brokers_read_it_and_nothing_follows_the_end() -> None:
-    """
-    Failure scenario F59: the topic has events of frame 1, three kinds and version 0, with no
-    further bytes.
-    """
+    """F59: the topic has events of frame 1, three kinds and version 0, and no more bytes."""
     async with serving() as (world, client):
         segment = await copy(client, 1)
         await update(client, delete_started(segment.id))
@@ -158,9 +146,7 @@ async def test_f59_whatever_is_written_then_brokers_read_it_and_nothing_follows_
 
 
 async def test_f60_deletion_when_it_says_no_custom_metadata_then_keeps_what_is_stored() -> None:
-    """
-    Failure scenario F60: a broker that reads the published event finds the object by its metadata.
-    """
+    """F60: a broker that reads the published event finds the object by its metadata."""
     async with serving() as (world, client):
         segment = started(segment_id(1, ORDERS))
         await add(client, segment)
@@ -187,9 +173,7 @@ async def test_f61_metadata_partition_when_there_is_none_of_that_number_then_is_
 
 
 @pytest.mark.parametrize("number", [-1, -(2**63), 2**63, 2**64 - 1])
-async def test_argument_when_it_is_a_number_out_of_range_then_invalid_and_the_connection_goes_on(
-    number: int,
-) -> None:
+async def test_argument_when_out_of_range_then_invalid_and_connection_stays(number: int) -> None:
     """The service refuses a number out of range in any request by name and keeps the connection."""
     at = wire(ORDERS)
     segment = segment_value(started(segment_id(1, ORDERS)))
@@ -253,41 +237,41 @@ async def test_f86_reads_around_a_withdrawal_then_each_is_right_or_refused() -> 
                 assert isinstance(answer.error, NotAssigned)
 
 
-async def test_f88_reader_while_a_segment_lives_then_sees_each_state_whole_and_in_its_order() -> (
-    None
-):
+async def test_f88_reader_while_a_segment_lives_then_sees_each_state_whole() -> None:
     """Failure scenario F88: a reader sees each state whole, and states in their order."""
     world = World(PLACES)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, *range(PLACES))
-        async with greeted(served.path) as writer, greeted(served.path) as reader:
-            await copy(writer, 0, 1_000, 1_099)
+    async with (
+        serving_world(world) as served,
+        greeted(served.path) as writer,
+        greeted(served.path) as reader,
+    ):
+        await copy(writer, 0, 1_000, 1_099)
 
-            async def live() -> None:
-                for number in range(1, 20):
-                    segment = started(segment_id(number, ORDERS), 0, 99)
-                    await add(writer, segment)
-                    for step in (finished, delete_started, delete_finished):
-                        await update(writer, step(segment.id))
+        async def live() -> None:
+            for number in range(1, 20):
+                segment = started(segment_id(number, ORDERS), 0, 99)
+                await add(writer, segment)
+                for step in (finished, delete_started, delete_finished):
+                    await update(writer, step(segment.id))
 
-            writing = asyncio.create_task(live())
-            seen: list[tuple[int, int]] = []
-            while not writing.done():
-                listing = reader.send("list_segments", wire(ORDERS), None, 100)
-                lookup = reader.send("segment_for", wire(ORDERS), 0, 5)
-                segments = (await reader.answer(listing)).result[0]  # type: ignore[index]
-                answered: Any = await reader.answer(lookup)
-                assert answered.error is None
-                states = {one[0]: one[9] for one in segments}
-                assert states.pop(bytes(segment_id(0).uuid)) == 1
-                assert len(states) <= 1
-                for uuid, state in states.items():
-                    seen.append((int.from_bytes(uuid), state))
-                    if answered.result is not None and answered.result[0] == uuid:
-                        assert state == answered.result[9]
-            await writing
-            assert seen == sorted(seen)
-            assert len({state for _, state in seen}) == 3
+        writing = asyncio.create_task(live())
+        seen: list[tuple[int, int]] = []
+        while not writing.done():
+            listing = reader.send("list_segments", wire(ORDERS), None, 100)
+            lookup = reader.send("segment_for", wire(ORDERS), 0, 5)
+            segments = (await reader.answer(listing)).result[0]  # type: ignore[index]
+            answered: Any = await reader.answer(lookup)
+            assert answered.error is None
+            states = {one[0]: one[9] for one in segments}
+            assert states.pop(bytes(segment_id(0).uuid)) == 1
+            assert len(states) <= 1
+            for uuid, state in states.items():
+                seen.append((int.from_bytes(uuid), state))
+                if answered.result is not None and answered.result[0] == uuid:
+                    assert state == answered.result[9]
+        await writing
+        assert seen == sorted(seen)
+        assert len({state for _, state in seen}) == 3
 
 
 async def test_f92_size_then_is_told_for_a_large_partition_and_for_one_epoch_of_it() -> None:

@@ -22,7 +22,6 @@ from tests.support.server.raw_frames import connected, greeted, wire
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.engine.engine import Engine
     from tests.support.server.frame_servers import Listening
 
 PLACES = 2
@@ -32,7 +31,7 @@ BIG = 20_000
 
 
 @asynccontextmanager
-async def ready(**settings: Any) -> AsyncIterator[tuple[World, Engine, Listening]]:
+async def ready(**settings: Any) -> AsyncIterator[Listening]:
     world = World(PLACES)
     for label in range(MANY):
         segment = segment_id(label, ORDERS)
@@ -42,12 +41,12 @@ async def ready(**settings: Any) -> AsyncIterator[tuple[World, Engine, Listening
     async with world.engine() as engine:
         await until_open(engine, *range(PLACES))
         async with listening(engine, **settings) as served:
-            yield world, engine, served
+            yield served
 
 
 async def test_pipelined_requests_then_answered_in_their_order_in_few_writes() -> None:
     """A thousand requests in one piece are answered in order, except for those that wait."""
-    async with ready() as (_, _engine, served), greeted(served.path) as client:
+    async with ready() as served, greeted(served.path) as client:
         for number in range(1_000):
             client.send("ping" if number % 2 else "is_ready", *[] if number % 2 else [wire(ORDERS)])
         ids: list[int] = []
@@ -56,8 +55,7 @@ async def test_pipelined_requests_then_answered_in_their_order_in_few_writes() -
             assert answer is not None
             assert answer.id is not None
             ids.append(answer.id)
-        assert ids == sorted(ids)
-        assert len(ids) == 1_000
+        assert (ids, len(ids)) == (sorted(ids), 1_000)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +71,7 @@ async def test_pipeline_when_longer_than_a_turn_then_neighbours_have_theirs_betw
 ) -> None:
     """Other clients get their turns between the requests that one client pipelines."""
     async with (
-        ready(**settings) as (_, _engine, served),
+        ready(**settings) as served,
         greeted(served.path) as greedy,
         greeted(served.path) as modest,
     ):
@@ -86,7 +84,7 @@ async def test_pipeline_when_longer_than_a_turn_then_neighbours_have_theirs_betw
 
 async def test_frame_when_announced_too_large_then_refused_before_it_comes() -> None:
     """The length alone ends the connection, and earlier requests are answered."""
-    async with ready() as (_, _engine, served), greeted(served.path) as client:
+    async with ready() as served, greeted(served.path) as client:
         client.writer.write(request_frame(7, "ping", []) + struct.pack(">I", 2**31))
         assert (await client.answer(7)).error is None
         refused = await client.answer(None)
@@ -97,11 +95,9 @@ async def test_frame_when_announced_too_large_then_refused_before_it_comes() -> 
 @pytest.mark.parametrize(
     "payload", [b"\xc1", b"\x93\x05\xa4ping", b"\x91\x01", b"\x93\xa1x\xa1x\x90", b"\xff" * 99]
 )
-async def test_frame_when_no_request_then_refused_with_its_id_where_it_has_one(
-    payload: bytes,
-) -> None:
+async def test_frame_when_no_request_then_refused_with_its_id_if_any(payload: bytes) -> None:
     """Bytes that are no request end their connection by an error, and no other one."""
-    async with ready() as (_, _engine, served), greeted(served.path) as neighbour:
+    async with ready() as served, greeted(served.path) as neighbour:
         async with greeted(served.path) as client:
             client.writer.write(frame(payload))
             refused = await client.next()
@@ -115,7 +111,7 @@ async def test_frame_when_no_request_then_refused_with_its_id_where_it_has_one(
 
 async def test_hello_when_larger_than_any_then_refused_before_it_is_complete() -> None:
     """The service refuses a hello that is too large before it is complete."""
-    async with ready() as (_, _engine, served), connected(served.path) as client:
+    async with ready() as served, connected(served.path) as client:
         client.writer.write(struct.pack(">I", 4_000_000) + bytes(100_000))
         refused = await client.next()
         assert refused is not None
@@ -124,10 +120,8 @@ async def test_hello_when_larger_than_any_then_refused_before_it_is_complete() -
 
 
 async def test_unfinished_frames_when_all_together_too_large_then_the_last_one_is_cut_off() -> None:
-    """
-    The memory for incomplete frames is bounded over all connections, and the last one is closed.
-    """
-    async with ready(received_bytes_max=300_000) as (_, _engine, served):
+    """Memory for incomplete frames is bounded over all connections; the last one is closed."""
+    async with ready(received_bytes_max=300_000) as served:
         async with greeted(served.path) as first, greeted(served.path) as second:
             first.writer.write(struct.pack(">I", 4_000_000) + bytes(200_000))
             await until(lambda: served.sidecar.statistics().held_bytes == 200_004)
@@ -138,15 +132,11 @@ async def test_unfinished_frames_when_all_together_too_large_then_the_last_one_i
         await until(lambda: served.sidecar.statistics().held_bytes == 0)
 
 
-async def test_unfinished_hellos_when_many_then_strangers_are_cut_off_and_nobody_who_is_known() -> (
-    None
-):
-    """
-    Incomplete hellos have a memory bound of their own, and clients after hello are not affected.
-    """
+async def test_unfinished_hellos_when_many_then_only_strangers_are_cut_off() -> None:
+    """Incomplete hellos have a bound of their own, which spares clients after hello."""
     part = struct.pack(">I", 60_000) + bytes(40_000)
     async with (
-        ready(greeting_bytes_max=100_000, received_bytes_max=90_000) as (_, _engine, served),
+        ready(greeting_bytes_max=100_000, received_bytes_max=90_000) as served,
         greeted(served.path) as known,
         AsyncExitStack() as strangers,
     ):
@@ -170,7 +160,7 @@ async def test_unfinished_hellos_when_many_then_strangers_are_cut_off_and_nobody
 
 async def test_bytes_behind_a_hello_when_it_is_answered_then_are_no_strangers_any_more() -> None:
     """Bytes behind an answered hello no longer count as those of a client without hello."""
-    async with ready() as (_, _engine, served), connected(served.path) as client:
+    async with ready() as served, connected(served.path) as client:
         hello = request_frame(1, "hello", [{"versions": [1], "client": "x"}])
         client.writer.write(hello + struct.pack(">I", 4_000) + bytes(1_000))
         assert (await client.answer(1)).error is None
@@ -182,7 +172,7 @@ async def test_bytes_behind_a_hello_when_it_is_answered_then_are_no_strangers_an
 
 async def test_slow_client_then_is_read_no_more_and_cut_off_and_counted() -> None:
     """The service stops reading from a client that takes no answers, then closes and counts it."""
-    async with ready(write_buffer_bytes_max=100_000, slow_client_ms=300) as (_, engine, served):
+    async with ready(write_buffer_bytes_max=100_000, slow_client_ms=300) as served:
         async with greeted(served.path) as client, greeted(served.path) as neighbour:
             client.writer.transport.pause_reading()  # type: ignore[attr-defined]
             for _ in range(200):
@@ -196,15 +186,12 @@ async def test_slow_client_then_is_read_no_more_and_cut_off_and_counted() -> Non
             assert served.sidecar.statistics().bytes_in < 1_000_000
             assert served.sidecar.statistics().answered["list_segments"] == answered
             assert served.sidecar.statistics().slow_clients == 1
-        assert engine.reads.is_ready(ORDERS)
+        assert served.engine.reads.is_ready(ORDERS)
 
 
 async def test_slow_client_when_it_takes_its_answers_after_all_then_gets_every_one() -> None:
     """The service loses no answer while it does not read from the client."""
-    async with (
-        ready(write_buffer_bytes_max=100_000) as (_, _engine, served),
-        greeted(served.path) as client,
-    ):
+    async with ready(write_buffer_bytes_max=100_000) as served, greeted(served.path) as client:
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]
         ids = [client.send("list_segments", wire(ORDERS), None, 100) for _ in range(20)]
         await until(lambda: served.sidecar.statistics().connections["slow"] == 1)
@@ -217,7 +204,7 @@ async def test_slow_client_when_it_takes_its_answers_after_all_then_gets_every_o
 async def test_idle_client_then_cut_off_and_one_that_pings_or_waits_is_not() -> None:
     """The server closes a silent connection, and not one with a request under way."""
     async with (
-        ready(idle_timeout_ms=300) as (_, _engine, served),
+        ready(idle_timeout_ms=300) as served,
         greeted(served.path) as idle,
         greeted(served.path) as waiting,
     ):
@@ -229,29 +216,18 @@ async def test_idle_client_then_cut_off_and_one_that_pings_or_waits_is_not() -> 
         assert far
 
 
-async def test_client_when_it_never_says_hello_then_cut_off() -> None:
-    """The server closes a connection without a hello."""
-    async with (
-        ready(hello_timeout_ms=200) as (_, _engine, served),
-        connected(served.path) as client,
-    ):
-        assert await client.ended()
-        assert served.sidecar.statistics().cut_off == {"hello": 1}
-
-
-async def test_client_when_its_hello_comes_byte_by_byte_then_cut_off_all_the_same() -> None:
+@pytest.mark.parametrize("is_dripping", [False, True], ids=["silent", "byte by byte"])
+async def test_client_when_its_hello_does_not_come_then_cut_off(*, is_dripping: bool) -> None:
     """The time for a hello starts with the connection, however slowly bytes arrive."""
-    async with (
-        ready(hello_timeout_ms=200) as (_, _engine, served),
-        connected(served.path) as client,
-    ):
-        client.writer.write(struct.pack(">I", 60_000))
+    async with ready(hello_timeout_ms=200) as served, connected(served.path) as client:
 
         def drip() -> None:
             client.writer.write(b"x")
             dripping[0] = asyncio.get_running_loop().call_later(0.01, drip)
 
-        dripping = [asyncio.get_running_loop().call_soon(drip)]
+        if is_dripping:
+            client.writer.write(struct.pack(">I", 60_000))
+        dripping = [asyncio.get_running_loop().call_soon(drip if is_dripping else bool)]
         assert await client.ended()
         dripping[0].cancel()
         assert served.sidecar.statistics().cut_off == {"hello": 1}
@@ -259,7 +235,7 @@ async def test_client_when_its_hello_comes_byte_by_byte_then_cut_off_all_the_sam
 
 async def test_connections_when_one_too_many_then_refused_at_once_and_welcome_later() -> None:
     """A client above the limit gets an error, and connects again when another one leaves."""
-    async with ready(connections_max=2) as (_, _engine, served):
+    async with ready(connections_max=2) as served:
         async with greeted(served.path), greeted(served.path):
             async with connected(served.path) as third:
                 refused = await third.next()
@@ -274,7 +250,7 @@ async def test_connections_when_one_too_many_then_refused_at_once_and_welcome_la
 
 async def test_waiting_requests_when_one_too_many_then_too_busy_and_reads_go_on() -> None:
     """Waiting ones are bounded for each connection, and hold up nothing behind them."""
-    async with ready(waiting_max=2) as (_, _engine, served), greeted(served.path) as client:
+    async with ready(waiting_max=2) as served, greeted(served.path) as client:
         far = {"at_least": {0: 10**9}}
         for _ in range(2):
             client.send("segment_for", wire(ORDERS), 0, 5, far)
@@ -290,7 +266,7 @@ async def test_waiting_requests_when_one_too_many_then_too_busy_and_reads_go_on(
 
 async def test_id_when_under_way_already_then_a_fault_of_the_client() -> None:
     """A second request with an id in use is a protocol error."""
-    async with ready() as (_, _engine, served), greeted(served.path) as client:
+    async with ready() as served, greeted(served.path) as client:
         far = {"at_least": {0: 10**9}}
         client.send("segment_for", wire(ORDERS), 0, 5, far, request_id=77)
         client.send("segment_for", wire(ORDERS), 0, 5, far, request_id=77)
@@ -300,10 +276,7 @@ async def test_id_when_under_way_already_then_a_fault_of_the_client() -> None:
 
 async def test_f85_listing_of_a_large_partition_then_is_cut_to_fit_a_frame() -> None:
     """Failure scenario F85: every answer fits a frame."""
-    async with (
-        ready(frame_bytes_max=256 * 1024) as (_, _engine, served),
-        greeted(served.path) as client,
-    ):
+    async with ready(frame_bytes_max=256 * 1024) as served, greeted(served.path) as client:
         found, after, pages = [], None, 0
         while True:
             page, after = await client.call("list_segments", wire(ORDERS), after, 1_000)
@@ -321,12 +294,12 @@ async def test_f85_listing_of_a_large_partition_then_is_cut_to_fit_a_frame() -> 
 
 async def test_f90_client_when_it_vanishes_then_its_waits_end_and_what_is_stored_stays() -> None:
     """Failure scenario F90: a disconnected client leaves no wait and no task."""
-    async with ready() as (_, engine, served):
+    async with ready() as served:
         async with greeted(served.path) as client:
             for _ in range(10):
                 client.send("segment_for", wire(ORDERS), 0, 5, {"at_least": {0: 10**9}})
-            await until(lambda: engine.statistics().barrier.waiting == 10)
-        await until(lambda: engine.statistics().barrier.waiting == 0)
+            await until(lambda: served.engine.statistics().barrier.waiting == 10)
+        await until(lambda: served.engine.statistics().barrier.waiting == 0)
         statistics = served.sidecar.statistics()
         assert (statistics.waiting, statistics.abandoned) == (0, 10)
         assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("request")]
@@ -335,9 +308,7 @@ async def test_f90_client_when_it_vanishes_then_its_waits_end_and_what_is_stored
 def test_file_limit_when_it_can_be_raised_then_is_and_else_fewer_are_taken(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The service raises the soft file limit to the hard one, and logs the number when it takes fewer.
-    """
+    """The soft file limit is raised to the hard one, and a smaller number is logged."""
     limits = [256, 4_096]
     monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(limits))
 
@@ -355,7 +326,7 @@ def test_file_limit_when_it_can_be_raised_then_is_and_else_fewer_are_taken(
 
 async def test_bytes_when_they_come_one_by_one_then_are_understood_all_the_same() -> None:
     """The service understands a frame however the stream is cut."""
-    async with ready() as (_, _engine, served):
+    async with ready() as served:
         reader, writer = await asyncio.open_unix_connection(served.path)
         sent = request_frame(1, "hello", [{"versions": [1], "client": "x"}])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,7 +21,7 @@ from tests.support.builders import (
     tp,
 )
 from tests.support.engines import World, until, until_open
-from tests.support.server.frame_servers import RoleDoor, listening
+from tests.support.server.frame_servers import RoleDoor, listening, serving_brokers, serving_world
 from tests.support.server.raw_frames import FrameClient, greeted, wire
 
 if TYPE_CHECKING:
@@ -69,17 +69,15 @@ async def test_partitions_then_are_told_in_figures_once_each_by_rising_key() -> 
     world.store(delete_started(segment_id(3, every[0])))
     world.store(partition_delete(MARKED, every[1]))
     world.store(*(partition_delete(state, gone) for state in PartitionDeleteState))
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            for limit in (1, 7, 24):
-                found, pages, is_whole = await listed(client, limit=limit)
-                assert pages == -(-24 // limit)
-                assert is_whole
-                assert [one.partition for one in found] == sorted(every, key=lambda one: one.key)
-            told = {one.partition: one for one in (await listed(client))[0]}
-            page = read_summary_page(await client.call("list_partitions", 0, None, 1))
-            assert page.position == world.topic.partitions[0].next_offset
+    async with serving_world(world) as served, greeted(served.path) as client:
+        for limit in (1, 7, 24):
+            found, pages, is_whole = await listed(client, limit=limit)
+            assert pages == -(-24 // limit)
+            assert is_whole
+            assert [one.partition for one in found] == sorted(every, key=lambda one: one.key)
+        told = {one.partition: one for one in (await listed(client))[0]}
+        page = read_summary_page(await client.call("list_partitions", 0, None, 1))
+        assert page.position == world.topic.partitions[0].next_offset
     assert told[every[0]][1:] == (1, 1, 1, 1024 + 5 + 5, None)
     assert told[every[1]][1:] == (1, 0, 0, 1024, partition_delete(MARKED, every[1]))
     assert told[gone][1:] == (0, 0, 0, 0, partition_delete(FINISHED, gone))
@@ -91,10 +89,11 @@ async def test_partitions_when_a_page_has_no_room_for_their_names_then_comes_in_
     every = [tp("n" * 20_000, number) for number in range(12)]
     for one in every:
         world.store(started(segment_id(1, one)))
-    async with world.engine() as engine, listening(engine, frame_bytes_max=65_536) as served:
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            found, pages, _ = await listed(client)
+    async with (
+        serving_world(world, frame_bytes_max=65_536) as served,
+        greeted(served.path) as client,
+    ):
+        found, pages, _ = await listed(client)
     assert [one.partition for one in found] == sorted(every, key=lambda one: one.key)
     assert pages == 4
 
@@ -150,35 +149,33 @@ async def test_partitions_when_a_broker_asks_then_it_sees_its_own() -> None:
     world = World(1)
     every = fill(world, 6)
     async with (
-        world.engine(assignment=Assignment.awaited()) as engine,
-        listening(engine, follows_brokers=True) as served,
+        serving_brokers(world) as served,
         greeted(served.path, broker_id=1) as one,
         greeted(served.path, broker_id=2) as two,
     ):
         await one.call("assign", [wire(every[0])], [wire(every[1])], True)
-        await until_open(engine, 0)
+        await until_open(served.engine, 0)
         found, _, is_whole = await listed(one)
         assert ({one.partition for one in found}, is_whole) == (set(every[:2]), False)
         assert await listed(two) == ([], 1, False)
 
 
-async def test_partitions_when_there_are_very_many_then_others_have_their_turns_between(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_partitions_when_many_then_others_have_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each turn looks through a bounded number of partitions."""
     monkeypatch.setattr(looking, "_PIECE", 10)
     world = World(1)
     every = fill(world, 300)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
-        async with greeted(served.path) as client, greeted(served.path) as neighbour:
-            asked = client.send("list_partitions", 0, None, 1_000)
-            await neighbour.call("ping")
-            statistics = served.sidecar.statistics()
-            assert statistics.waiting == 1
-            assert statistics.answered["list_partitions"] == 0
-            answer = await client.answer(asked)
-            assert len(read_summary_page(answer.result).summaries) == len(every)
+    async with (
+        serving_world(world) as served,
+        greeted(served.path) as client,
+        greeted(served.path) as neighbour,
+    ):
+        asked = client.send("list_partitions", 0, None, 1_000)
+        await neighbour.call("ping")
+        statistics = served.sidecar.statistics()
+        assert (statistics.waiting, statistics.answered["list_partitions"]) == (1, 0)
+        answer = await client.answer(asked)
+        assert len(read_summary_page(answer.result).summaries) == len(every)
 
 
 async def test_partitions_when_the_gate_closes_while_they_are_looked_through_then_no_page() -> None:
@@ -194,25 +191,8 @@ async def test_partitions_when_the_gate_closes_while_they_are_looked_through_the
 
     world = World(1)
     fill(world, 9)
-    async with world.engine(make_shard=Closing) as engine, listening(engine) as served:
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            assert len((await listed(client))[0]) == 9
-            closing.append(engine)
-            with pytest.raises((NotReady, NotAssigned)):
-                await client.call("list_partitions", 0, None, 1_000)
-
-
-@pytest.mark.parametrize(
-    "args",
-    [(-1, None, 1), (0, "x", 1), (0, bytes(40_000), 1), (0, None, 0), (True, None, 1), (0, None)],
-)
-async def test_partitions_when_asked_for_wrongly_then_refused(args: Any) -> None:
-    """The service refuses a wrong listing before it reads any state."""
-    world = World(1)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0)
-        async with greeted(served.path) as client:
-            with pytest.raises(InvalidArgument):
-                await client.call("list_partitions", *args)
-            assert await client.call("ping") is None
+    async with serving_world(world, make_shard=Closing) as served, greeted(served.path) as client:
+        assert len((await listed(client))[0]) == 9
+        closing.append(served.engine)
+        with pytest.raises((NotReady, NotAssigned)):
+            await client.call("list_partitions", 0, None, 1_000)

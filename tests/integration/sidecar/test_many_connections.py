@@ -27,10 +27,7 @@ _DEADLINE_S = 60.0
 
 @pytest.fixture
 def files() -> Iterator[int]:
-    """
-    Lower the limit of open files for the test: the server raises its own, this process does when it
-    runs.
-    """
+    """Lower the limit of open files for the test: server and process raise it while they run."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES_KEPT, hard))
     yield 1 << 30 if hard == resource.RLIM_INFINITY else hard
@@ -87,12 +84,8 @@ def bytes_of_each(path: Path, pid: int, count: int) -> float:
 @pytest.mark.parametrize(
     "count", [2_000, pytest.param(10_000, marks=pytest.mark.long)], ids=["2000", "10000"]
 )
-async def test_idle_connections_when_there_are_thousands_then_each_costs_little_memory(
-    count: int, files: int
-) -> None:
-    """
-    Each idle connection stays below its limit of memory, and none is refused for lack of files.
-    """
+async def test_idle_connections_when_thousands_then_cost_little(count: int, files: int) -> None:
+    """Each idle connection stays below its memory limit; none is refused for lack of files."""
     if files < count + BUSY + _FILES_KEPT:
         pytest.skip(f"a process may open {files} files here, {count} connections need more")
     with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:

@@ -30,8 +30,8 @@ from rlmm.wire.operator_queries import (
     read_log_piece,
 )
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.engines import World, until, until_open
-from tests.support.server.frame_servers import Listening, RoleDoor, listening
+from tests.support.engines import World, until
+from tests.support.server.frame_servers import Listening, RoleDoor, listening, serving_world
 from tests.support.server.raw_frames import FrameClient, greeted
 
 if TYPE_CHECKING:
@@ -57,9 +57,8 @@ async def serving(
     if world is None:
         world = World(1)
         fill(world)
-    async with world.engine(log=log) as engine, listening(engine, **settings) as served:
-        await until_open(engine, 0)
-        yield world, engine, served
+    async with serving_world(world, log=log, **settings) as served:
+        yield world, served.engine, served
 
 
 class HeldLog(MemoryLog):
@@ -123,8 +122,7 @@ async def test_log_when_a_batch_has_no_room_in_a_frame_then_comes_in_pieces() ->
             found = await piece(client, world, 0, skip=len(data))
             assert found is not None
             data, pieces = data + found.data, pieces + 1
-            assert found.next_offset == 5
-            assert found.left_bytes == len(expected.data) - len(data)
+            assert (found.next_offset, found.left_bytes) == (5, len(expected.data) - len(data))
         assert data == expected.data
         assert pieces == 3
         assert await piece(client, world, 0, skip=len(data) + 9) == (b"", 5, 0)
@@ -162,9 +160,7 @@ async def test_log_when_its_end_is_waited_for_then_tells_what_comes_and_takes_no
         assert {type(one.error) for one in answers} <= {type(None), TooBusy}
 
 
-async def test_log_when_the_state_does_not_move_though_the_log_does_then_is_read_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_log_when_the_state_stands_then_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The log can be read while the engine is stuck."""
     monkeypatch.setattr(history, "LOOK_S", 0.05)
     world = World(1)
@@ -207,9 +203,7 @@ async def test_log_when_nothing_is_caught_up_then_is_told_all_the_same() -> None
 
 
 async def test_log_when_too_many_read_it_then_too_busy_and_counted() -> None:
-    """
-    The readers of one connection and of all are bounded, and a client that leaves frees its place.
-    """
+    """Readers are bounded per connection and in all, and a client that leaves frees its place."""
     world = World(1)
     fill(world)
     log = HeldLog(world)
@@ -270,34 +264,30 @@ async def test_log_while_it_is_read_then_neighbours_are_answered() -> None:
 
 
 async def test_log_when_it_cannot_be_read_there_then_says_why() -> None:
-    """
-    The log refuses an offset out of bounds, another topic, and an absent or unavailable partition.
-    """
+    """An offset out of bounds, another topic, an absent or unavailable partition is refused."""
     world = World(2)
     fill(world)
     place = world.place(ORDERS)
     world.script.delete_records(place, 10)
-    async with world.engine() as engine, listening(engine) as served:
-        await until_open(engine, 0, 1)
-        async with greeted(served.path) as client:
-            for position in (0, COUNT + 1, 2**63 - 1):
-                with pytest.raises(LogTruncated) as refused:
-                    await piece(client, world, position, place=place)
-                assert (refused.value.log_start, refused.value.next_offset) == (10, COUNT)
-            with pytest.raises(LogRecreated, match="asked for is the metadata topic"):
-                await client.call("read_log", bytes(16), place, 10, 0, 100)
-            with pytest.raises(InvalidArgument, match="there is no metadata partition 2"):
-                await piece(client, world, 0, place=2)
-            with pytest.raises(InvalidArgument, match="metadata partition must be 0 to 1"):
-                await client.call("log_bounds", [0, 2])
-            world.script.take_offline(place)
-            ends = read_log_ends(await client.call("log_bounds", [place, 1 - place]), 2)[1]
-            assert isinstance(ends[0], RlmmError)
-            assert ends[1] == LogEnds(0, 0)
-            world.script.restore()
-            world.script.lose_brokers()
-            with pytest.raises((LogUnavailable, NotReady)):
-                await piece(client, world, 10, place=place)
+    async with serving_world(world) as served, greeted(served.path) as client:
+        for position in (0, COUNT + 1, 2**63 - 1):
+            with pytest.raises(LogTruncated) as refused:
+                await piece(client, world, position, place=place)
+            assert (refused.value.log_start, refused.value.next_offset) == (10, COUNT)
+        with pytest.raises(LogRecreated, match="asked for is the metadata topic"):
+            await client.call("read_log", bytes(16), place, 10, 0, 100)
+        with pytest.raises(InvalidArgument, match="there is no metadata partition 2"):
+            await piece(client, world, 0, place=2)
+        with pytest.raises(InvalidArgument, match="metadata partition must be 0 to 1"):
+            await client.call("log_bounds", [0, 2])
+        world.script.take_offline(place)
+        ends = read_log_ends(await client.call("log_bounds", [place, 1 - place]), 2)[1]
+        assert isinstance(ends[0], RlmmError)
+        assert ends[1] == LogEnds(0, 0)
+        world.script.restore()
+        world.script.lose_brokers()
+        with pytest.raises((LogUnavailable, NotReady)):
+            await piece(client, world, 10, place=place)
 
 
 async def test_log_when_the_topic_is_made_anew_then_nothing_of_it_is_taken_for_the_old() -> None:
@@ -332,9 +322,7 @@ async def test_log_when_it_was_never_reached_then_not_ready() -> None:
 
 
 @pytest.mark.parametrize(("role", "said"), [("reader", {}), ("broker", {"broker_id": 1})])
-async def test_log_when_who_asks_is_no_administrator_then_not_permitted(
-    role: str, said: dict[str, Any]
-) -> None:
+async def test_log_when_the_role_is_low_then_not_permitted(role: str, said: dict[str, Any]) -> None:
     """The refusal names the role admin, because the log shows every partition."""
     async with (
         serving(door=RoleDoor(role)) as (world, _, served),
@@ -344,25 +332,3 @@ async def test_log_when_who_asks_is_no_administrator_then_not_permitted(
             await piece(client, world, 0)
         with pytest.raises(NotPermitted, match="takes the role admin"):
             await client.call("log_bounds", [0])
-
-
-@pytest.mark.parametrize(
-    ("method", "args"),
-    [
-        ("read_log", [b"short", 0, 0, 0, 1]),
-        ("read_log", [bytes(16), -1, 0, 0, 1]),
-        ("read_log", [bytes(16), 0, -1, 0, 1]),
-        ("read_log", [bytes(16), 0, 0, -1, 1]),
-        ("read_log", [bytes(16), 0, 0, 0, 0]),
-        ("read_log", [bytes(16), 0, 0, 0, 1, {"at_least": {}}]),
-        ("log_bounds", [list(range(1_001))]),
-        ("log_bounds", [[None]]),
-        ("log_bounds", [{}]),
-    ],
-)
-async def test_log_when_asked_for_wrongly_then_refused(method: str, args: Any) -> None:
-    """The service refuses a wrong request before it asks the log."""
-    async with serving() as (_, _, served), greeted(served.path) as client:
-        with pytest.raises(InvalidArgument):
-            await client.call(method, *args)
-        assert await client.call("ping") is None

@@ -19,21 +19,14 @@ from rlmm.errors import (
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.wire.values import delete_value, segment_value, update_value
-from tests.support.builders import (
-    finished,
-    partition_delete,
-    segment_id,
-    started,
-    update,
-)
-from tests.support.engines import World, until_open
+from tests.support.builders import finished, partition_delete, segment_id, started, update
+from tests.support.engines import World
 from tests.support.server.frame_client_calls import (
     ORDERS,
     OTHER,
     PLACES,
     add,
     copy,
-    packed,
     serving,
 )
 from tests.support.server.frame_servers import RoleDoor, listening
@@ -60,6 +53,28 @@ from tests.support.server.raw_frames import connected, greeted, wire
         ("segment_for", [wire(OTHER), 0, 5], UnknownPartition),
         ("no_such_method", [], UnknownMethod),
         ("ping", [1], InvalidArgument),
+        ("list_partitions", [-1, None, 1], InvalidArgument),
+        ("list_partitions", [0, "x", 1], InvalidArgument),
+        ("list_partitions", [0, bytes(40_000), 1], InvalidArgument),
+        ("list_partitions", [0, None, 0], InvalidArgument),
+        ("list_partitions", [True, None, 1], InvalidArgument),
+        ("list_partitions", [0, None], InvalidArgument),
+        ("open_image", [wire(ORDERS), 0], InvalidArgument),
+        ("open_image", [wire(ORDERS), -1], InvalidArgument),
+        ("open_image", [wire(ORDERS)], InvalidArgument),
+        ("open_image", [["x"], 1], InvalidArgument),
+        ("read_image", [-1, 1], InvalidArgument),
+        ("read_image", [0, 0], InvalidArgument),
+        ("close_image", [None], InvalidArgument),
+        ("read_log", [b"short", 0, 0, 0, 1], InvalidArgument),
+        ("read_log", [bytes(16), -1, 0, 0, 1], InvalidArgument),
+        ("read_log", [bytes(16), 0, -1, 0, 1], InvalidArgument),
+        ("read_log", [bytes(16), 0, 0, -1, 1], InvalidArgument),
+        ("read_log", [bytes(16), 0, 0, 0, 0], InvalidArgument),
+        ("read_log", [bytes(16), 0, 0, 0, 1, {"at_least": {}}], InvalidArgument),
+        ("log_bounds", [list(range(1_001))], InvalidArgument),
+        ("log_bounds", [[None]], InvalidArgument),
+        ("log_bounds", [{}], InvalidArgument),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
@@ -151,10 +166,7 @@ async def test_first_request_when_not_hello_then_refused_and_hung_up() -> None:
 
 
 async def test_hello_when_wrong_then_refused_by_name_and_hung_up() -> None:
-    """
-    A hello is refused without a common version, with an empty cluster id, or with a broker id that
-    the role may not claim.
-    """
+    """A hello without a common version, with an empty cluster or a foreign broker id is refused."""
     world = World(PLACES)
     async with world.engine() as engine, listening(engine, door=RoleDoor("reader")) as served:
         wrong: list[tuple[dict[str, Any], str]] = [
@@ -169,29 +181,3 @@ async def test_hello_when_wrong_then_refused_by_name_and_hung_up() -> None:
                     await client.hello(**said)
                 assert caught.value.code == code
                 assert await client.ended()
-
-
-async def test_tcp_when_nobody_is_known_then_nothing_is_answered() -> None:
-    """On TCP even hello is refused without credentials."""
-    world = World(PLACES)
-    async with (
-        world.engine() as engine,
-        listening(engine, listen="127.0.0.1:0") as served,
-        connected(served.tcp) as client,
-    ):
-        with pytest.raises(NotPermitted, match="TCP"):
-            await client.hello()
-        assert await client.ended()
-
-
-async def test_tcp_when_a_role_is_known_then_serves_as_the_unix_socket_does() -> None:
-    """TCP gives the same answers to the same frames."""
-    world = World(PLACES)
-    async with world.engine() as engine:
-        await until_open(engine, *range(PLACES))
-        async with (
-            listening(engine, listen="127.0.0.1:0", door=RoleDoor("broker")) as served,
-            greeted(served.tcp) as client,
-        ):
-            segment = await copy(client, 1)
-            assert await client.call("segment_for", wire(ORDERS), 0, 5) == packed(segment)

@@ -1,11 +1,10 @@
-"""
-Frames of released versions of the protocol, sent to the service of today: an old client works with
-it, or is refused by version.
-"""
+"""Other clients: released frames of version 1, and a client in Java."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,8 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.wire import hello
 from rlmm.wire.messages import request_frame
 from tests.support.engines import World, until_open
+from tests.support.java_client import running
+from tests.support.java_client.running import SOURCE, java, run_client
 from tests.support.repository import tree
 from tests.support.server.frame_servers import listening
 from tests.support.server.raw_frames import connected
@@ -25,6 +26,7 @@ from tests.support.server.released_http import shape
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
 
 CONVERSATION = json.loads(FILE.read_text(encoding="utf-8"))["exchanges"]
 FRAMES = json.loads((tree.ROOT / "tests/compat/wire-1.json").read_text(encoding="utf-8"))
@@ -82,9 +84,7 @@ async def answer_to(wire: Wire, entry: Any) -> bytes:
     return frame
 
 
-async def test_conversation_of_version_1_when_repeated_then_has_the_same_answers(
-    tmp_path: Path,
-) -> None:
+async def test_conversation_of_version_1_then_has_the_same_answers(tmp_path: Path) -> None:
     """A recorded conversation of version 1 gets the same answers from a new service."""
     found = {}
     async with service(tmp_path) as wire:
@@ -121,9 +121,7 @@ async def test_request_of_version_1_when_it_comes_then_is_understood(entry: Any)
 
 
 @pytest.mark.parametrize("entry", REFUSED, ids=lambda entry: entry["name"])
-async def test_bytes_that_version_1_refuses_when_they_come_then_refused_by_the_same_code(
-    entry: Any,
-) -> None:
+async def test_bytes_that_version_1_refuses_then_refused_by_the_same_code(entry: Any) -> None:
     """Each wrong frame has its code, and only `protocol` ends the connection."""
     is_hello = entry["name"].startswith("value-hello")
     async with open_wire(1, is_greeted=not is_hello) as wire:
@@ -134,9 +132,7 @@ async def test_bytes_that_version_1_refuses_when_they_come_then_refused_by_the_s
             assert message_of(await answer_to(wire, PING))[1] is None
 
 
-async def test_version_1_when_a_service_has_given_it_up_then_refused_by_version(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_version_1_when_given_up_then_refused_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The refusal has the form that version 1 reads, names both, and ends the connection."""
     world = World(1)
     monkeypatch.setattr(hello, "VERSIONS", (2, 3))
@@ -153,3 +149,35 @@ async def test_version_1_when_a_service_has_given_it_up_then_refused_by_version(
         assert "1" in message
         assert "2, 3" in message
         assert await wire.reader.read() == b""
+
+
+needs_java = pytest.mark.skipif(java() is None, reason="needs a JDK")
+
+WHO = (running.TOPIC_ID, running.TOPIC, str(running.PARTITION))
+
+
+@needs_java
+@pytest.mark.parametrize("follows_brokers", [True, False], ids=["broker", "all"])
+async def test_foreign_client_then_understands_every_answer_of_it(*, follows_brokers: bool) -> None:
+    """A client in Java assigns, writes, waits, looks up, lists pages and reads refusals."""
+    assignment = Assignment.awaited() if follows_brokers else Assignment.everything()
+    async with (
+        World().engine(assignment=assignment) as engine,
+        listening(engine, follows_brokers=follows_brokers) as served,
+    ):
+        lines = await run_client(str(served.path), *WHO)
+    running.require_told(lines)
+
+
+@needs_java
+def test_foreign_client_then_is_of_one_short_file_and_needs_a_jdk_alone(tmp_path: Path) -> None:
+    """Below 200 lines, compiled without a warning, and of all modules it uses the JDK's first."""
+    assert len(SOURCE.read_text(encoding="utf-8").splitlines()) < 200
+    javac, jdeps = shutil.which("javac"), shutil.which("jdeps")
+    assert javac is not None
+    assert jdeps is not None
+    compiling = [javac, "-Xlint:all", "-Werror", "-proc:none", "-encoding", "UTF-8", "-classpath"]
+    subprocess.run([*compiling, str(tmp_path), "-d", str(tmp_path), str(SOURCE)], check=True)
+    depending = [jdeps, "--list-deps", str(tmp_path)]
+    found = subprocess.run(depending, check=True, capture_output=True, text=True)
+    assert found.stdout.split() == ["java.base"]

@@ -1,7 +1,5 @@
 """
-Runs the client in Java: as one source file, by any JDK from 17 on.
-
-The client prints one JSON value a line.
+Runs the client in Java, one source file, by any JDK from 17 on; it prints one JSON value a line.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rlmm.broker_files.sealed_segments import BrokerLog
 from rlmm.errors import LogError
 from rlmm.http.settings import BrokerLogSettings
+from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metrics.served_state import ServedState
 from rlmm.partition_log.checkpoints import format_offsets, format_partition_metadata
@@ -33,7 +34,7 @@ FIRST, SECOND, ACTIVE = (f"{base:020d}" for base in (0, 120, 251))
 """The segments of the example, as their files begin."""
 
 
-class StableOffsets:
+class StableOffsets(LastStableOffsets):
     def __init__(self, told: int | LogError = ALL_STABLE) -> None:
         self.told = told
         self.asked: list[TopicIdPartition] = []

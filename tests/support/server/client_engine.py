@@ -1,9 +1,9 @@
 """
 The conformance corpus put to clients of `broker_adapter`.
 
-A user partition that is not loaded is one without an assignment to its broker; a loaded one that is
-not initialised is that of a broker which was started again and has not assigned it yet. An event
-that we refuse and Kafka accepts is stored beside the client, as a stock broker's event would be.
+A partition that is not loaded is one without an assignment; one not initialised is that of a broker
+which restarted and has not assigned it yet. An event that we refuse and Kafka accepts is stored
+beside the client, as a stock broker's event would be.
 """
 
 from __future__ import annotations

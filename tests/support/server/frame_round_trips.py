@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.wire import hello, options, values
@@ -15,25 +15,7 @@ from tests.support.builders import tp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
-def _partition(value: object) -> object:
-    return values.partition_value(values.read_partition(value))
-
-
-def _partitions(value: object) -> object:
-    return [values.partition_value(one) for one in values.read_partitions(value)]
-
-
-def _epoch(value: object) -> object:
-    return forms.uint31(value, "a leader epoch")
-
-
-def _epoch_or_none(value: object) -> object:
-    return None if value is None else _epoch(value)
-
-
-def _offset(value: object) -> object:
-    return forms.uint63(value, "an offset")
+    Again = Callable[[Any], object]
 
 
 def _after(value: object) -> object:
@@ -41,71 +23,50 @@ def _after(value: object) -> object:
     return value if after is None else questions.page_key_value(after)
 
 
-def _limit(value: object) -> object:
-    return forms.uint31(value, "a limit")
-
-
-def _lookups(value: object) -> object:
-    return [questions.lookup_value(*one) for one in questions.read_lookups(value)]
-
-
-def _segment(value: object) -> object:
-    return values.segment_value(values.read_segment(tp(), value))
-
-
-def _segment_or_none(value: object) -> object:
-    return values.optional_segment_value(values.read_optional_segment(tp(), value))
-
-
-def _uuid(value: object) -> object:
-    return forms.uuid(value, "the id of a segment")
-
-
-def _flag(value: object) -> object:
-    return forms.flag(value, "complete")
-
-
-def _hello(value: object) -> object:
-    return hello.hello_value(hello.read_hello(value))
-
-
-def _place(value: object) -> object:
-    return forms.uint31(value, "a metadata partition")
-
-
-def _places(value: object) -> object:
-    return looking.read_places(value, INT32_MAX)
-
-
-def _bytes(value: object) -> object:
-    return forms.uint31(value, "a number of bytes")
-
-
-_ARGS: Final[dict[str, tuple[Callable[[object], object], ...]]] = {
-    "hello": (_hello,),
+_READS: Final[dict[str, Again]] = {
+    "partition": lambda value: values.partition_value(values.read_partition(value)),
+    "partitions": lambda value: [
+        values.partition_value(one) for one in values.read_partitions(value)
+    ],
+    "lookups": lambda value: [
+        questions.lookup_value(*one) for one in questions.read_lookups(value)
+    ],
+    "segment": lambda value: values.segment_value(values.read_segment(tp(), value)),
+    "uuid": lambda value: forms.uuid(value, "an id"),
+    "uint31": lambda value: forms.uint31(value, "a number"),
+    "uint31?": lambda value: None if value is None else forms.uint31(value, "a number"),
+    "uint63": lambda value: forms.uint63(value, "a number"),
+    "flag": lambda value: forms.flag(value, "complete"),
+    "after": _after,
+    "hello": lambda value: hello.hello_value(hello.read_hello(value)),
+    "summary key": looking.read_summary_key,
+    "places": lambda value: looking.read_places(value, INT32_MAX),
+}
+_ARGS: Final[dict[str, tuple[str, ...]]] = {
+    "hello": ("hello",),
     "ping": (),
-    "add_segment": (_partition, _segment),
-    "segment": (_partition, _uuid),
-    "segment_for": (_partition, _epoch, _offset),
-    "segments_for": (_lookups,),
-    "highest_offset": (_partition, _epoch),
-    "next_segment_with_txn_index": (_partition, _epoch, _offset),
-    "list_segments": (_partition, _after, _limit),
-    "list_segments_by_epoch": (_partition, _epoch, _after, _limit),
-    "remote_log_size": (_partition, _epoch_or_none),
-    "partition_delete": (_partition,),
-    "is_ready": (_partition,),
-    "wait_ready": (_partition,),
-    "assign": (_partitions, _partitions, _flag),
-    "stop_partitions": (_partitions,),
+    "add_segment": ("partition", "segment"),
+    "segment": ("partition", "uuid"),
+    "segment_for": ("partition", "uint31", "uint63"),
+    "segments_for": ("lookups",),
+    "highest_offset": ("partition", "uint31"),
+    "next_segment_with_txn_index": ("partition", "uint31", "uint63"),
+    "list_segments": ("partition", "after", "uint31"),
+    "list_segments_by_epoch": ("partition", "uint31", "after", "uint31"),
+    "remote_log_size": ("partition", "uint31?"),
+    "partition_delete": ("partition",),
+    "is_ready": ("partition",),
+    "wait_ready": ("partition",),
+    "assign": ("partitions", "partitions", "flag"),
+    "stop_partitions": ("partitions",),
     "read_token": (),
     "status": (),
-    "list_partitions": (_place, looking.read_summary_key, _limit),
-    "open_image": (_partition, _bytes),
-    "read_image": (_offset, _bytes),
+    "list_partitions": ("uint31", "summary key", "uint31"),
+    "open_image": ("partition", "uint31"),
+    "read_image": ("uint63", "uint31"),
     "close_image": (),
-    "log_bounds": (_places,),
-    "read_log": (_uuid, _place, _offset, _offset, _bytes),
+    "log_bounds": ("places",),
+    "read_log": ("uuid", "uint31", "uint63", "uint63", "uint31"),
 }
 
 
@@ -119,7 +80,7 @@ def read_again(method: str, args: list[object]) -> list[object]:
     elif method == "put_partition_delete":
         again = values.delete_value(values.read_delete(said))
     else:
-        again = [read(arg) for read, arg in zip(_ARGS[method], said, strict=True)]
+        again = [_READS[kind](arg) for kind, arg in zip(_ARGS[method], said, strict=True)]
     return again + [_options(known.options, one) for one in args[count:]]
 
 
@@ -136,30 +97,10 @@ def _page(value: object) -> object:
     return [[values.segment_value(one) for one in segments], after]
 
 
-def _written(value: object) -> object:
-    return values.write_answer_value(*values.read_write_answer(value))
-
-
 def _segment_answers(value: object) -> object:
     partitions = [tp()] * len(forms.array(value, "answers"))
     answers = questions.read_segment_answers(partitions, value)
     return [questions.segment_answer_value(one) for one in answers]
-
-
-def _deletion(value: object) -> object:
-    return values.deletion_value(values.read_deletion(tp(), value))
-
-
-def _hello_answer(value: object) -> object:
-    return hello.hello_answer_value(hello.read_hello_answer(value))
-
-
-def _summary_page(value: object) -> object:
-    return looking.summary_page_value(looking.read_summary_page(value))
-
-
-def _image_head(value: object) -> object:
-    return looking.image_head_value(looking.read_image_head(value))
 
 
 def _log_ends(value: object) -> object:
@@ -167,28 +108,23 @@ def _log_ends(value: object) -> object:
     return looking.log_ends_value(*looking.read_log_ends(value, len(ends)))
 
 
-def _log_piece(value: object) -> object:
-    return looking.log_piece_value(looking.read_log_piece(value))
-
-
-def _itself(value: object) -> object:
-    return value
-
-
-_RESULTS: Final[dict[str, Callable[[object], object]]] = {
-    "hello": _hello_answer,
-    "add_segment": _written,
-    "segment_for": _segment_or_none,
+_RESULTS: Final[dict[str, Again]] = {
+    "hello": lambda value: hello.hello_answer_value(hello.read_hello_answer(value)),
+    "add_segment": lambda value: values.write_answer_value(*values.read_write_answer(value)),
+    "segment_for": lambda value: values.optional_segment_value(
+        values.read_optional_segment(tp(), value)
+    ),
     "segments_for": _segment_answers,
     "list_segments": _page,
-    "partition_delete": _deletion,
+    "partition_delete": lambda value: values.deletion_value(values.read_deletion(tp(), value)),
     "read_token": questions.read_token,
-    "list_partitions": _summary_page,
-    "open_image": _image_head,
+    "list_partitions": lambda value: looking.summary_page_value(looking.read_summary_page(value)),
+    "open_image": lambda value: looking.image_head_value(looking.read_image_head(value)),
     "log_bounds": _log_ends,
-    "read_log": _log_piece,
+    "read_log": lambda value: looking.log_piece_value(looking.read_log_piece(value)),
 }
 
 
 def read_result_again(method: str, result: object) -> object:
-    return _RESULTS.get(method, _itself)(result)
+    read = _RESULTS.get(method)
+    return result if read is None else read(result)

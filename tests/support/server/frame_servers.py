@@ -14,6 +14,8 @@ from rlmm.access.roles import Client, Role
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.errors import WrongCluster
+from rlmm.metadata.assignment import Assignment
+from rlmm.sidecar.cluster_discovery import ProcessEngines
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.listener import Sidecar
 from rlmm.sidecar.session import SessionContext
@@ -21,17 +23,19 @@ from rlmm.sidecar.settings import SidecarSettings
 from rlmm.sidecar.statistics import FrameServerCounters
 from rlmm.views.status import engine_view
 from rlmm.views.values import plain
+from tests.support.engines import until_open
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from rlmm.access.roles import Peer
     from rlmm.engine.engine import Engine
-    from rlmm.sidecar.clusters import Engines
+    from tests.support.engines import World
 
 
 @dataclass
-class FixedEngines:
+class FixedEngines(ProcessEngines):
     engines: list[Engine]
     follows_brokers: bool = False
     accepted: list[tuple[str, str | None]] = field(default_factory=list)
@@ -75,12 +79,23 @@ class RoleDoor(Authenticator):
 
 class Listening:
     def __init__(
-        self, sidecar: Sidecar, clusters: Clusters, path: Path, task: asyncio.Task[None]
+        self,
+        sidecar: Sidecar,
+        clusters: Clusters,
+        path: Path,
+        task: asyncio.Task[None],
+        engines: tuple[Engine, ...],
     ) -> None:
+        self._engines = engines
         self.sidecar = sidecar
         self.clusters = clusters
         self.path = path
         self.task = task
+
+    @property
+    def engine(self) -> Engine:
+        (engine,) = self._engines
+        return engine
 
     @property
     def tcp(self) -> tuple[str, int]:
@@ -102,7 +117,7 @@ def _status(engine: Engine) -> Mapping[str, object]:
 @asynccontextmanager
 async def listening(
     *served_engines: Engine,
-    engines: Engines | None = None,
+    engines: ProcessEngines | None = None,
     door: Authenticator | None = None,
     follows_brokers: bool = False,
     **settings: Any,
@@ -127,7 +142,7 @@ async def listening(
         started = asyncio.create_task(sidecar.listening.wait())
         await asyncio.wait([task, started], return_when=asyncio.FIRST_COMPLETED)
         started.cancel()
-        served = Listening(sidecar, around.clusters, path, task)
+        served = Listening(sidecar, around.clusters, path, task, served_engines)
         try:
             if task.done():
                 task.result()
@@ -136,3 +151,18 @@ async def listening(
             await served.stop()
         if not task.cancelled():
             task.result()
+
+
+@asynccontextmanager
+async def serving_world(world: World, **options: Any) -> AsyncIterator[Listening]:
+    """Serve an engine of *world*, with all partitions open if *options* have no assignment."""
+    names = ("assignment", "log", "make_shard")
+    made = {name: options.pop(name) for name in names if name in options}
+    async with world.engine(**made) as engine, listening(engine, **options) as served:
+        if "assignment" not in made:
+            await until_open(engine, *range(len(world.topic.partitions)))
+        yield served
+
+
+def serving_brokers(world: World, **settings: Any) -> AbstractAsyncContextManager[Listening]:
+    return serving_world(world, assignment=Assignment.awaited(), follows_brokers=True, **settings)

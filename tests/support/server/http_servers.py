@@ -118,10 +118,6 @@ def process_of(**engines: Engine) -> Service:
     return service
 
 
-def no_lines() -> LinesStatistics:
-    return LinesStatistics({}, 0, 0, "")
-
-
 @asynccontextmanager
 async def showing(
     *engines: Engine,
@@ -132,15 +128,14 @@ async def showing(
     token: str | None = None,
     **settings: Any,
 ) -> AsyncIterator[HttpClient]:
-    """
-    Start a server that shows *engines*, or the *process*, and a client of it. The client may read,
-    unless the test passes a *door* of its own.
-    """
+    """Start a server that shows *engines* or *process*, and its client, a reader by default."""
     if door is None:
         door = Authenticator(AccessSettings(), TlsSettings(), own_token=READING)
         token = token or (None if "local_role" in settings else READING)
     if sources is None:
-        sources = ServedState(VERSION, lines=no_lines, access=door.statistics)
+        sources = ServedState(
+            VERSION, lines=lambda: LinesStatistics({}, 0, 0, ""), access=door.statistics
+        )
         named = {f"c{number}": engine for number, engine in enumerate(engines)}
         sources.begin(process or process_of(**named))
     chosen = HttpSettings(**{"listen": ANYWHERE, "stop_timeout_ms": 500, **settings})

@@ -1,6 +1,7 @@
 """
-A process that lists all segments of a service, page by page, and prints how many there were and how
-much its memory grew after the first pages: `python -m tests.support.server.listing_process SOCKET`.
+`python -m tests.support.server.listing_process SOCKET` lists all segments, page by page.
+
+It prints how many there were and how much its memory grew after the first pages.
 """
 
 from __future__ import annotations

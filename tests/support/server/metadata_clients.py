@@ -109,10 +109,7 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster_of(kind: str, assignment: Assignment | None = None) -> AsyncIterator[Cluster]:
-    """
-    Start a service over a topic in memory that follows the brokers, has an assignment of its own,
-    or uses a stand-in for it.
-    """
+    """Start a service over a topic in memory for brokers or an *assignment*, or a stand-in."""
     async with AsyncExitStack() as stack:
         if kind.startswith("stand-in"):
             cluster = Cluster(kind, service=StandInService())

@@ -1,6 +1,7 @@
 """
-The frames of `tests/data/wire/frames.json`, which `python -m tests.support.server.recorded_frames`
-writes anew: a difference from the committed file is a change of the protocol.
+The frames of `tests/data/wire/frames.json`; a difference from it is a change of the protocol.
+
+`python -m tests.support.server.recorded_frames` writes it anew.
 """
 
 from __future__ import annotations
@@ -72,10 +73,7 @@ class Golden:
 
 
 def to_json(value: object) -> object:
-    """
-    Turn a msgpack value into JSON: bytes become `{"bin": hex}`, a map with other keys than texts
-    becomes `{"map": [[key, value], ...]}`, everything else itself.
-    """
+    """Return a msgpack value as JSON: bytes as `{"bin": hex}`, odd maps as `{"map": [pairs]}`."""
     if isinstance(value, bytes):
         return {"bin": value.hex()}
     if isinstance(value, (list, tuple)):

@@ -1,8 +1,4 @@
-"""
-Requests that a server refuses, for that file.
-
-They are made by hand, byte by byte or with a packer that takes anything: our own writer would not.
-"""
+"""Requests that a server refuses, made by hand: our own writer would not."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
 A conversation of version 1 of the frame protocol, request and answer, to the byte.
 
-`python -m tests.support.server.released_frames` writes `tests/compat/conversation-1.json`; once for
-each version of the protocol, and never again.
+`python -m tests.support.server.released_frames` writes `tests/compat/conversation-1.json`, once for
+each version of the protocol.
 """
 
 from __future__ import annotations

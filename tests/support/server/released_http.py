@@ -1,8 +1,8 @@
 """
 HTTP answers of version 1 of the API.
 
-`python -m tests.support.server.released_http` writes `tests/compat/http-1.json`; once for each
-version of the API, and never again.
+`python -m tests.support.server.released_http` writes `tests/compat/http-1.json`, once for each
+version.
 """
 
 from __future__ import annotations

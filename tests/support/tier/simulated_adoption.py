@@ -30,7 +30,7 @@ from tests.support.tier.copy_plans import BROKER_ID, copied, cut, image, rules, 
 from tests.support.tier.simulated_jobs import OPEN, Killed, World
 
 if TYPE_CHECKING:
-    from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicOutcome, TopicStatus
+    from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicOutcome
     from collections.abc import Collection, Mapping
 
     from rlmm.metadata.ids import TopicIdPartition

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 import trustme
 
-from rlmm.access.certificates import names_of, validity_of
+from rlmm.access.tls import names_of, validity_of
 from rlmm.errors import ConfigError
 
 CA = trustme.CA()
@@ -30,9 +30,7 @@ def certificate(not_before: datetime, not_after: datetime) -> str:
     ids=lambda moment: str(moment.year),
 )
 def test_validity_then_is_what_the_certificate_says(begin: datetime, end: datetime) -> None:
-    """
-    The validity is read in both forms of time, before and after 2050, with other text in the file.
-    """
+    """The validity is read in both forms of time, before and after 2050, amid other text."""
     found = validity_of(f"a comment\n{certificate(begin, end)}\n{CA.cert_pem.bytes().decode()}")
     assert (found.not_before_s, found.not_after_s) == (begin.timestamp(), end.timestamp())
 
@@ -62,9 +60,7 @@ def test_validity_when_a_certificate_is_cut_anywhere_then_refused() -> None:
 
 
 def test_names_then_are_uris_dns_names_and_common_names_in_this_order() -> None:
-    """
-    The names are URIs, DNS names and common names in this order, without empty or endless ones.
-    """
+    """Names are URIs, DNS names and common names in order, without empty or endless ones."""
     said = {
         "subject": (
             (("countryName", "XX"),),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -70,9 +69,7 @@ def test_identify_when_a_token_is_known_then_is_who_it_says_wherever_it_is_shown
 
 @pytest.mark.parametrize("peer", [TCP, UNIX, certified("x")], ids=["tcp", "unix", "certificate"])
 @pytest.mark.parametrize("token", ["", READER[:-1], READER + "0", "reader", TOKENS])
-def test_identify_when_a_token_is_unknown_then_refused_wherever_it_is_shown(
-    peer: Peer, token: str
-) -> None:
+def test_identify_when_a_token_is_unknown_then_refused(peer: Peer, token: str) -> None:
     """A removed token is refused on the Unix socket, too."""
     keeper = door(client_names=("x=admin",))
     with pytest.raises(NotPermitted, match="this token is not known here"):
@@ -108,9 +105,7 @@ def test_identify_when_nothing_is_shown_over_tcp_then_refused() -> None:
 
 
 @pytest.mark.parametrize("role", UnixRole)
-def test_identify_when_nothing_is_shown_by_the_unix_socket_then_what_is_configured(
-    role: UnixRole,
-) -> None:
+def test_identify_when_nothing_is_shown_then_what_is_configured(role: UnixRole) -> None:
     """The administrator by default; none asks for a token there, too."""
     assert AccessSettings().unix_role is UnixRole.ADMIN
     keeper = door(unix_role=role)
@@ -201,9 +196,7 @@ def test_tokens_when_the_first_file_is_broken_then_refused(tmp_path: Path) -> No
         door("nonsense")
 
 
-async def test_run_when_asked_then_looks_at_once_and_else_from_time_to_time(
-    tmp_path: Path,
-) -> None:
+async def test_run_when_asked_then_looks_at_once_and_else_from_time_to_time(tmp_path: Path) -> None:
     """SIGHUP makes the door read its files at once, and a timer does it otherwise."""
     path = write_tokens(tmp_path / "tokens")
     for refresh_ms, is_asked in ((100, False), (1_000_000, True)):
@@ -212,7 +205,7 @@ async def test_run_when_asked_then_looks_at_once_and_else_from_time_to_time(
         write_tokens(path)
         if is_asked:
             keeper.ask_to_look()
-        await until(partial(has_looked, keeper))
+        await until(lambda: keeper.generation == 1)  # noqa: B023
         running.cancel()
         await asyncio.wait([running])
 
@@ -244,11 +237,7 @@ def test_statistics_then_count_who_came_and_hold_nothing_secret(tmp_path: Path) 
     ids=["far", "soon", "over"],
 )
 def test_certificate_when_it_ends_soon_then_told_once_a_day(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    left: timedelta,
-    level: str | None,
-    said: str,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, left: timedelta, level: str | None, said: str
 ) -> None:
     """The log warns once a day from thirty days before the end, and has an error at the end."""
     now_s = 1_750_000_000.0
@@ -302,9 +291,7 @@ def test_certificate_when_the_new_one_is_broken_then_the_old_one_stays_and_it_is
     assert found.certificate_reloads == 1
 
 
-def test_key_when_its_password_is_longer_than_one_can_be_then_refused_by_name(
-    tmp_path: Path,
-) -> None:
+def test_key_when_its_password_is_too_long_then_refused_by_name(tmp_path: Path) -> None:
     """A wrong file is named at the start, and costs a service that runs nothing."""
     pki = Pki(tmp_path)
     encrypt(pki.key_file, b"open sesame")
@@ -319,9 +306,7 @@ def test_key_when_its_password_is_longer_than_one_can_be_then_refused_by_name(
     assert keeper.statistics().files_unusable == 1
 
 
-def test_key_when_encrypted_then_opened_by_its_password_and_never_asked_for_at_a_terminal(
-    tmp_path: Path,
-) -> None:
+def test_key_when_encrypted_then_opened_by_its_password(tmp_path: Path) -> None:
     """The key's password comes from a private file or the environment, never from a terminal."""
     pki = Pki(tmp_path)
     encrypt(pki.key_file, b"open sesame")
@@ -335,21 +320,12 @@ def test_key_when_encrypted_then_opened_by_its_password_and_never_asked_for_at_a
         pki.door(pki.settings(key_password_file=path))
 
 
-def test_key_when_every_user_may_read_it_then_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """
-    The door warns about a readable key and uses it, because mounted secrets often are readable.
-    """
+def test_key_when_readable_by_all_warns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A readable key gives a warning and is used, because mounted secrets often are readable."""
     pki = Pki(tmp_path)
     pki.key_file.chmod(0o644)
     pki.door()
     assert "may be read by every user of the machine" in caplog.text
-
-
-def has_looked(keeper: Authenticator) -> bool:
-    """Whether the door found a change."""
-    return keeper.generation == 1
 
 
 def encrypt(path: Path, password: bytes) -> None:
@@ -357,8 +333,6 @@ def encrypt(path: Path, password: bytes) -> None:
     key = form.load_pem_private_key(path.read_bytes(), None)
     path.write_bytes(
         key.private_bytes(
-            form.Encoding.PEM,
-            form.PrivateFormat.PKCS8,
-            form.BestAvailableEncryption(password),
+            form.Encoding.PEM, form.PrivateFormat.PKCS8, form.BestAvailableEncryption(password)
         )
     )

@@ -1,16 +1,26 @@
-"""One connection without a socket: ids, and the outcome of requests at its end."""
+"""A client's connection, and the link that dials it again."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker_adapter.address import UnixAddress
+from broker_adapter.calls import MessageRoom
 from broker_adapter.connection import ServiceConnection
+from broker_adapter.link import ServiceLink
+from broker_adapter.settings import ClientSettings
+from broker_adapter.statistics import ClientCounters
 from rlmm.errors import AppendUncertain, ProtocolError, SidecarUnavailable, Stopped
 from rlmm.wire.hello import ClientHello, HelloAnswer, ServiceLimits, hello_answer_value
 from rlmm.wire.messages import ID_MAX, answer_frame, read_request, refusal_frame
+from tests.support.builders import tp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Wire(asyncio.Transport):
@@ -61,9 +71,7 @@ async def test_limit_of_the_service_when_greeted_then_holds_for_answers_too() ->
 
 
 async def test_end_then_each_request_is_told_what_is_true_of_it() -> None:
-    """
-    At the end a question is unavailable, an event uncertain, and a later event surely not sent.
-    """
+    """At the end a question is unavailable, an event uncertain, a later event surely not sent."""
     connection, wire = connected()
     question, event = connection.send("segment", []), connection.send("add_segment", [])
     connection.connection_lost(ConnectionResetError("reset"))
@@ -75,9 +83,7 @@ async def test_end_then_each_request_is_told_what_is_true_of_it() -> None:
     assert wire.is_aborted
 
 
-async def test_f101_refusal_of_a_service_that_stops_then_told_by_what_it_says_of_the_event() -> (
-    None
-):
+async def test_f101_refusal_of_a_service_that_stops_then_told_by_the_event() -> None:
     """Failure scenario F101: a stopping service ends a connection, and not the client."""
     connection, _ = connected()
     question, event, stored = (
@@ -109,3 +115,38 @@ async def test_bytes_when_they_cannot_be_meant_then_the_connection_ends(data: by
     assert wire.is_aborted
     assert connection.is_lost
     assert isinstance(question.exception(), ProtocolError)
+
+
+class FakeConnection:
+    """A connection that takes all bytes and leaves the answers to the test."""
+
+    def __init__(self) -> None:
+        self.is_lost = False
+        self.sent: list[tuple[str, Sequence[object]]] = []
+        self.answers: list[asyncio.Future[object]] = []
+
+    def send(self, method: str, args: Sequence[object]) -> asyncio.Future[object]:
+        self.sent.append((method, args))
+        self.answers.append(asyncio.get_running_loop().create_future())
+        return self.answers[-1]
+
+
+async def test_stop_when_the_connection_was_just_lost_then_said_on_the_next() -> None:
+    """A removal that was not sent before the connection was lost is sent on the next one."""
+    link = ServiceLink(
+        UnixAddress(Path("nowhere")),
+        ClientHello((1,), "test"),
+        ClientSettings(),
+        ClientCounters({}),
+    )
+    link._assignment.room = MessageRoom(partitions=1)
+    connection: Any = FakeConnection()
+    link._connection = connection
+    link.change([tp("orders", 0), tp("orders", 1), tp("orders", 2)], [])
+    for answer in connection.answers:
+        answer.set_result(1)
+    connection.is_lost = True
+    link.stop([tp("orders", 2)])
+    await asyncio.sleep(0)
+    said = [call.method for call in link._assignment.whole()]
+    assert said == ["assign", "assign", "stop_partitions"]

@@ -85,9 +85,7 @@ CASES: dict[str, tuple[Event, Any, LostWriteState]] = {
 def test_f54_event_when_its_answer_was_lost_then_the_state_tells(
     event: Event, found: Any, fate: LostWriteState
 ) -> None:
-    """
-    Failure scenario F54: the client stores an event again only if the state shows no effect of it.
-    """
+    """F54: the client stores an event again only if the state shows no effect of it."""
     assert state_of_write(event, found) is fate
 
 
@@ -180,12 +178,8 @@ JOB_CASES: dict[str, tuple[Event, list[Answer], list[Found], object]] = {
 
 
 @pytest.mark.parametrize("name", JOB_CASES)
-async def test_f54_event_of_a_job_when_its_verdict_is_lost_then_the_segment_decides(
-    name: str,
-) -> None:
-    """
-    The segment shows whether a lost event took effect, and an open outcome keeps its error (F126).
-    """
+async def test_f54_event_of_a_job_when_its_verdict_is_lost_then_by_segment(name: str) -> None:
+    """A segment shows whether a lost event took effect; an open outcome keeps its error (F126)."""
     event, answers, found, expected = JOB_CASES[name]
     write = Scripted(list(answers), list(found))
     if isinstance(expected, WriteAnswer):
@@ -212,12 +206,8 @@ BROKER_CASES: dict[str, tuple[Event, list[Answer], list[Found], type[RlmmError]]
 
 
 @pytest.mark.parametrize("name", BROKER_CASES)
-async def test_f54_event_of_a_broker_when_its_outcome_is_open_then_the_broker_decides(
-    name: str,
-) -> None:
-    """
-    A broker gets an open outcome for a missing segment, because it looks for stored events itself.
-    """
+async def test_f54_event_of_a_broker_when_its_outcome_is_open_then_raised(name: str) -> None:
+    """A broker gets the open outcome, because it looks for stored events itself."""
     event, answers, found, kind = BROKER_CASES[name]
     write = Scripted(list(answers), list(found))
     with pytest.raises(kind):
@@ -234,9 +224,7 @@ async def test_event_when_nothing_is_repeated_then_the_first_error_is_raised() -
 
 
 async def test_event_when_it_is_stored_then_looked_for_behind_its_offset() -> None:
-    """
-    The client reads the state behind the event's offset, because an earlier one does not show it.
-    """
+    """The client reads the state behind the event's offset; an earlier one does not show it."""
     write = Scripted([UNKNOWN], [COPYING])
     await write.settle(COPYING, is_job=True)
     assert write.at_least == [{2: 40}]

@@ -50,10 +50,7 @@ async def test_not_ready_then_every_question_and_write_is_refused_until_it_ends(
 
 
 async def test_unavailable_then_nothing_is_stored_and_changes_are_delivered_later() -> None:
-    """
-    While the stand-in is unavailable nothing is stored, and it learns of assignment changes
-    afterwards.
-    """
+    """An unavailable stand-in stores nothing, and learns of assignment changes afterwards."""
     service = StandInService()
     client = service.client(1, QUICK)
     service.faults.is_unavailable = True
@@ -104,9 +101,7 @@ async def test_lost_event_when_the_state_has_moved_on_then_uncertain() -> None:
 
 
 async def test_lost_event_when_the_repeat_is_refused_then_uncertain() -> None:
-    """
-    A lost event whose repeat is refused is uncertain, because the refusal is that of the repeat.
-    """
+    """A lost event with a refused repeat is uncertain: the refusal is that of the repeat."""
     client = StandIn()
     client.service.faults.lost_requests = 1
     with pytest.raises(AppendUncertain, match="unknown-segment"):
@@ -114,9 +109,7 @@ async def test_lost_event_when_the_repeat_is_refused_then_uncertain() -> None:
 
 
 async def test_lost_event_when_it_may_not_be_looked_at_then_uncertain() -> None:
-    """
-    A lost event in another broker's partition is uncertain, because its writer may not read it.
-    """
+    """A lost event in another broker's partition is uncertain: its writer may not read it."""
     client = StandInService().client(1)
     client.on_partition_leadership_changes([], [])
     with pytest.raises(NotAssigned):
@@ -134,9 +127,7 @@ async def test_lost_event_when_nothing_is_repeated_then_uncertain_at_once() -> N
         await client.add_segment(started("a"))
 
 
-async def test_events_of_a_job_then_one_at_a_time_of_each_partition_and_partitions_side_by_side(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_events_of_a_job_then_partitions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Events of one partition keep their order, and a slow partition holds up no other one."""
     client = StandInService().client()
     exchange = client._exchange

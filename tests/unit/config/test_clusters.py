@@ -85,12 +85,8 @@ def test_clusters_when_none_are_named_then_there_are_none(file: Path) -> None:
     assert {found.cluster for found in loaded.settings} == {None}
 
 
-def test_value_of_a_cluster_when_given_everywhere_then_its_own_sources_are_above_the_common(
-    file: Path,
-) -> None:
-    """
-    A cluster's own variable and table override flags, variables and the file for all clusters.
-    """
+def test_value_of_a_cluster_when_given_everywhere_then_its_own_are_above(file: Path) -> None:
+    """A cluster's variable and table override flags, variables and file for all clusters."""
     file.write_text(
         "[pump]\nread_bytes = 1\nslice_events = 1\nread_timeout_ms = 1\ndamage_reads = 1\n"
         "[clusters.a.pump]\nread_bytes = 4\nslice_events = 4\n[clusters.b]\n"
@@ -109,9 +105,7 @@ def test_value_of_a_cluster_when_given_everywhere_then_its_own_sources_are_above
     assert "pump.read_bytes" not in sources
 
 
-def test_variable_of_a_cluster_when_names_begin_alike_then_is_that_of_the_key_that_exists(
-    file: Path,
-) -> None:
+def test_variable_of_a_cluster_when_names_begin_alike_then_the_key_that_exists(file: Path) -> None:
     """Dots and dashes of a name are underscores, and the rest decides whose the variable is."""
     file.write_text('[clusters.a]\n[clusters.a-pump]\n[clusters."a.x"]\n')
     environ = {
@@ -123,9 +117,7 @@ def test_variable_of_a_cluster_when_names_begin_alike_then_is_that_of_the_key_th
     assert [each.pump.read_bytes for each in clusters.values()] == [1, 2, 3]
 
 
-def test_java_file_of_a_cluster_when_named_then_is_above_the_common_and_in_place_of_its_file(
-    file: Path, tmp_path: Path
-) -> None:
+def test_java_file_of_a_cluster_then_is_above_the_common(file: Path, tmp_path: Path) -> None:
     """A cluster's own `client.properties` counts only for it and replaces its common file."""
     own, common = tmp_path / "own.properties", tmp_path / "common.properties"
     own.write_text("bootstrap.servers=own:1\nrequest.timeout.ms=2\nacks=all\n")
@@ -147,9 +139,7 @@ def test_java_file_of_a_cluster_when_named_then_is_above_the_common_and_in_place
 
 
 def test_kind_of_log_when_a_cluster_names_none_then_is_the_common_one(file: Path) -> None:
-    """
-    A cluster without a kind of log has the common one, and keys of other kinds do not affect it.
-    """
+    """A cluster without a kind of log has the common one; other kinds' keys do not count."""
     file.write_text(
         "log.num_partitions = 2\nfiles.segment_ms = 5\nkafka.node.id = 1\n"
         "[clusters.a]\nkafka.bootstrap.servers = 'a:1'\n"
@@ -227,12 +217,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
-def test_f97_cluster_when_it_cannot_be_meant_then_is_refused_by_its_key(
-    text: str, message: str, file: Path
-) -> None:
-    """
-    Failure scenario F97: the error has the key as written, its cluster, and the allowed values.
-    """
+def test_f97_cluster_when_malformed_then_by_its_key(text: str, message: str, file: Path) -> None:
+    """F97: the error has the key as written, its cluster, and the allowed values."""
     assert refused(file, text).startswith(message)
 
 
@@ -273,8 +259,7 @@ def test_show_when_there_are_clusters_then_shows_each_of_them_and_no_secret(file
         assert "common" not in result.output
         assert "…" not in result.output
     found = {each["key"]: each["value"] for each in json.loads(document.stdout)["settings"]}
-    assert found["data_dir"] == "/data"
-    assert found["clusters.prod.kafka.sasl.password"] == "***"
+    assert (found["data_dir"], found["clusters.prod.kafka.sasl.password"]) == ("/data", "***")
     assert found["clusters.eu.test.pump.read_bytes"] == 7
     assert found["clusters.own.log.kind"] == "files"
     assert not {"mode", "log.kind", "clusters.own.data_dir"} & found.keys()

@@ -56,12 +56,8 @@ group.id=me
 """
 
 
-def test_client_file_when_given_as_it_is_then_everything_about_the_connection_is_taken(
-    written: Written,
-) -> None:
-    """
-    Addresses, protocol, login, stores and host name checks are taken, and other keys are named.
-    """
+def test_client_file_when_given_then_the_connection_is_taken(written: Written) -> None:
+    """Addresses, protocol, login, stores and host name checks are taken, other keys named."""
     layer = client_layer(written(MSK))
     assert values(layer) == {
         "kafka_bootstrap_servers": "b-1:9096,b-2:9096",
@@ -170,9 +166,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=REFUSED)
-def test_client_file_when_it_cannot_be_followed_then_is_refused_with_what_to_do(
-    text: str, said: str, written: Written
-) -> None:
+def test_client_file_when_not_usable_then_advice(text: str, said: str, written: Written) -> None:
     """The file is refused when a setting of trust is not supported, and no value is shown."""
     with pytest.raises(ConfigError, match=said) as refused:
         client_layer(written(text))
@@ -203,12 +197,8 @@ rlmm.config.security.protocol=SSL
 """
 
 
-def test_server_file_when_given_as_it_is_then_what_its_manager_gets_is_taken(
-    written: Written,
-) -> None:
-    """
-    The manager's settings, its listener and the broker id are taken, and other keys are named.
-    """
+def test_server_file_when_given_then_what_its_manager_gets_is_taken(written: Written) -> None:
+    """The manager's settings, its listener and the broker id are taken, other keys named."""
     layer = server_layer(written(BROKER))
     assert values(layer) == {
         "kafka_bootstrap_servers": "broker-3:9094",

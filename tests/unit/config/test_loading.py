@@ -70,9 +70,7 @@ def test_java_file_when_given_then_stands_below_the_toml_file(file: Path, tmp_pa
     assert kafka.bootstrap_servers == ("b:1",)
 
 
-def test_file_when_named_by_the_environment_then_is_read_unless_a_flag_names_one(
-    file: Path, tmp_path: Path
-) -> None:
+def test_file_when_named_by_the_environment_then_is_read(file: Path, tmp_path: Path) -> None:
     """`RLMM_CONFIG` names the file unless a flag does."""
     file.write_text("[write]\npending_max = 5\n")
     assert load(environ={"RLMM_CONFIG": str(file)}).config.write.pending_max == 5
@@ -135,8 +133,7 @@ def test_toml_when_it_has_kafkas_keys_then_they_are_taken_as_they_are(file: Path
     assert kafka.security.sasl_mechanism is SaslMechanism.SCRAM_SHA_512
     assert kafka.security.sasl_username == "me"
     assert kafka.security.sasl_password == Secret("s3cret")
-    assert kafka.security.ssl_truststore_location == "ca.pem"
-    assert kafka.node_id == "7"
+    assert (kafka.security.ssl_truststore_location, kafka.node_id) == ("ca.pem", "7")
     assert (kafka.topic.num_partitions, kafka.topic.min_isr) == (5, 1)
 
 
@@ -151,8 +148,7 @@ def test_environment_when_it_has_kafkas_login_line_then_it_is_taken() -> None:
     }
     kafka = load(environ=environ).config.kafka
     assert kafka is not None
-    assert kafka.security.sasl_username == "a"
-    assert kafka.topic.retention_ms == 5
+    assert (kafka.security.sasl_username, kafka.topic.retention_ms) == ("a", 5)
 
 
 def test_command_property_when_given_then_is_above_everything_but_flags() -> None:
@@ -190,9 +186,7 @@ UNITS = {
 
 
 @pytest.mark.parametrize(("name", "said"), UNITS.items(), ids=UNITS)
-def test_number_when_it_has_a_unit_then_is_counted_in_that_of_its_key(
-    name: str, said: tuple[str, int]
-) -> None:
+def test_number_when_it_has_a_unit_then_in_its_keys(name: str, said: tuple[str, int]) -> None:
     """Bytes and times may be said as people say them."""
     (found,) = [found for found in load({name: said[0]}).settings if found.key.name == name]
     assert found.value == said[1]
@@ -228,9 +222,7 @@ def test_notices_when_a_java_file_has_more_then_name_it_in_one_line(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["kafka_command_config", "kafka_server_properties"])
-def test_java_file_when_it_is_not_there_then_is_refused_by_its_key(
-    name: str, tmp_path: Path
-) -> None:
+def test_java_file_when_not_there_then_is_refused_by_its_key(name: str, tmp_path: Path) -> None:
     """A file that cannot be read is named, with the key that named it."""
     with pytest.raises(ConfigError, match=r"absent cannot be read: No such file"):
         load({**SERVERS, name: str(tmp_path / "absent")})

@@ -93,10 +93,7 @@ TYPED = {
 def test_f97_value_when_of_another_type_then_is_refused_by_the_key_in_the_file(
     text: str, key: str, found: str, tmp_path: Path
 ) -> None:
-    """
-    Failure scenario F97: the error has the key as written, the file, the allowed type and the
-    value.
-    """
+    """F97: the error has the key as written, the file, the allowed type and the value."""
     file = tmp_path / "rlmm.toml"
     file.write_text(text)
     message = refused(SERVERS if "kafka" in key else {}, file=file)
@@ -172,9 +169,7 @@ CROSSED: dict[str, tuple[dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize(("flags", "said"), CROSSED.values(), ids=CROSSED)
-def test_f97_values_when_they_contradict_each_other_then_the_ones_to_blame_are_named(
-    flags: dict[str, str], said: str
-) -> None:
+def test_f97_values_when_contradictory_then_named(flags: dict[str, str], said: str) -> None:
     """Failure scenario F97: a section's own words, with the user's key in place of its own."""
     message = refused(flags)
     assert message.startswith(said)
@@ -192,9 +187,7 @@ STUCK = {
 
 
 @pytest.mark.parametrize(("flags", "said"), STUCK.values(), ids=STUCK)
-def test_f97_heartbeat_when_it_is_slower_than_who_listens_then_is_refused(
-    flags: dict[str, str], said: str
-) -> None:
+def test_f97_heartbeat_when_too_slow_then_is_refused(flags: dict[str, str], said: str) -> None:
     """The configuration refuses a watchdog time that a healthy service could miss."""
     message = refused(flags)
     assert message.startswith(said)
@@ -220,9 +213,7 @@ TWO_LOGS = {
 
 
 @pytest.mark.parametrize(("flags", "key"), TWO_LOGS.values(), ids=TWO_LOGS)
-def test_f97_logs_when_two_are_configured_then_neither_is_started(
-    flags: dict[str, str], key: str, tmp_path: Path
-) -> None:
+def test_f97_logs_when_two_then_neither(flags: dict[str, str], key: str, tmp_path: Path) -> None:
     """Failure scenario F97: two storage backends at once are an error, whichever was meant."""
     if "kafka_command_config" in flags:
         java = tmp_path / "client.properties"
@@ -286,9 +277,7 @@ FILES = {
 
 
 @pytest.mark.parametrize(("text", "said"), FILES.values(), ids=FILES)
-def test_file_when_it_has_what_means_nothing_then_is_refused(
-    text: str, said: str, tmp_path: Path
-) -> None:
+def test_file_when_it_has_unknown_keys_then_refused(text: str, said: str, tmp_path: Path) -> None:
     """The file is refused with unknown keys, with keys given twice, and when it is no TOML."""
     file = tmp_path / "rlmm.toml"
     file.write_text(text)
@@ -320,9 +309,7 @@ PROPERTIES = {
 
 
 @pytest.mark.parametrize(("given", "said"), PROPERTIES.values(), ids=PROPERTIES)
-def test_command_property_when_it_means_nothing_then_is_refused(
-    given: tuple[str, ...], said: str
-) -> None:
+def test_command_property_when_unknown_then_is_refused(given: tuple[str, ...], said: str) -> None:
     """A wrong property on the command line is refused, not ignored."""
     assert refused(SERVERS, command_properties=given).startswith(said)
 

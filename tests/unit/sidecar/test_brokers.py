@@ -1,22 +1,27 @@
-"""The starts of a broker, its assignment, and the brokers that are remembered."""
+"""The brokers of a cluster, and the engine that a client means."""
 
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import NotAssigned, NotReady, OverBudget, Superseded, TooBusy
+from rlmm.errors import NotAssigned, NotReady, OverBudget, Superseded, TooBusy, WrongCluster
+from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.metadata.ids import Uuid
 from rlmm.sidecar import broker_starts as starts
 from rlmm.sidecar.broker_starts import SETTLE_S, BrokerStatistics
 from rlmm.sidecar.brokers import BrokerAssignments
+from rlmm.sidecar.clusters import Clusters
 from tests.support.builders import tp
+from tests.support.server.frame_servers import FixedEngines
 
 if TYPE_CHECKING:
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.ids import TopicIdPartition
+
 
 ONE, TWO, THREE, FOUR = (tp("orders", number) for number in range(4))
 FIRST, AGAIN, LATER = (Uuid.of(0, number) for number in (1, 2, 3))
@@ -73,9 +78,7 @@ def test_start_when_given_more_then_grows_and_when_complete_is_replaced() -> Non
     assert start.known == engine.user == frozenset()
 
 
-def test_broker_when_started_again_then_loses_nothing_by_hello_and_all_by_the_first_assign() -> (
-    None
-):
+def test_broker_when_started_again_then_loses_all_by_the_first_assign() -> None:
     """A hello removes nothing, and the earlier start is answered until the new one assigns."""
     known, engine = made()
     first = known.meet(1, FIRST)
@@ -259,13 +262,8 @@ def test_takeover_then_said_in_the_log_and_louder_while_the_earlier_start_is_the
     assert "two brokers have one id" in caplog.messages[1]
 
 
-def test_takeover_from_a_start_without_a_name_then_nobody_is_said_to_be_refused(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """
-    A takeover from a start without a name logs no refusal, because its connections are still
-    answered.
-    """
+def test_takeover_from_a_nameless_start_then_no_refusal(caplog: pytest.LogCaptureFixture) -> None:
+    """A takeover from a nameless start logs no refusal: its connections are still answered."""
     caplog.set_level(logging.INFO)
     known, _ = made()
     unnamed = known.meet(7, None)
@@ -315,9 +313,7 @@ def test_broker_when_it_is_one_too_many_then_refused_by_name_and_the_others_are_
     known.meet(3, FIRST)
 
 
-def test_starts_of_a_broker_then_only_so_many_are_remembered_and_the_one_that_spoke_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_starts_of_a_broker_then_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only some starts of a broker are remembered, and the one with the assignment always is."""
     monkeypatch.setattr(starts, "STARTS_KEPT", 4)
     known, _ = made()
@@ -329,3 +325,19 @@ def test_starts_of_a_broker_then_only_so_many_are_remembered_and_the_one_that_sp
     assert len(first.broker._starts) == 4
     assert known.meet(1, FIRST) is first
     assert first.known == frozenset({ONE})
+
+
+def engine(cluster_id: str | None) -> Any:
+    identity = None if cluster_id is None else SimpleNamespace(cluster_id=cluster_id)
+    return SimpleNamespace(identity=identity)
+
+
+def test_engine_when_its_log_is_of_another_cluster_then_refused_with_both_ids() -> None:
+    """The log's own cluster id decides, and the refusal names both ids."""
+    clusters = Clusters(FixedEngines([]), brokers_max=10)
+    with pytest.raises(WrongCluster, match=r"blue.*green"):
+        clusters.require_right(engine("green"), "blue")
+    assert clusters.require_right(engine("blue"), "blue")
+    assert clusters.require_right(engine(UNKNOWN_CLUSTER_ID), "blue")
+    assert clusters.require_right(engine("green"), None)
+    assert not clusters.require_right(engine(None), "blue")

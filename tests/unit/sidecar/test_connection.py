@@ -1,4 +1,4 @@
-"""One connection over a transport of the test's: turns, and when nothing more is read."""
+"""One connection, the part of a log that one answer holds, and the settings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from rlmm.access.roles import Peer
+from rlmm.config.loading import load
+from rlmm.errors import ConfigError
+from rlmm.records.record_set import RecordSet
+from rlmm.records.writer import build_batch, records_of
 from rlmm.sidecar import connection as module
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.connection import ClientConnection
+from rlmm.sidecar.log_queries import _whole
 from rlmm.sidecar.session import SessionContext
 from rlmm.sidecar.settings import SidecarSettings
 from rlmm.sidecar.statistics import FrameServerCounters
@@ -72,9 +77,7 @@ PINGS = b"".join(request_frame(number, "ping", []) for number in range(10))
 PONG = b"\0\0\0\x04\x93\x00\xc0\xc0"
 
 
-async def test_pipeline_when_longer_than_allowed_then_taken_up_by_turns_and_none_is_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_pipeline_when_longer_than_allowed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each turn answers a bounded number of requests with one write, and reads no more before."""
     monkeypatch.setattr(module, "TURN_S", 1e9)
     async with World(1).engine() as engine:
@@ -91,16 +94,12 @@ async def test_pipeline_when_longer_than_allowed_then_taken_up_by_turns_and_none
 
 
 @pytest.mark.parametrize(
-    ("turn_s", "settings"),
-    [(0.0, {}), (1e9, {"write_buffer_bytes_max": 1})],
-    ids=["time", "bytes"],
+    ("turn_s", "settings"), [(0.0, {}), (1e9, {"write_buffer_bytes_max": 1})], ids=["time", "bytes"]
 )
 async def test_turn_when_it_takes_too_long_or_answers_too_much_then_ends(
     monkeypatch: pytest.MonkeyPatch, turn_s: float, settings: dict[str, int]
 ) -> None:
-    """
-    A turn ends by its time and by the size of its answers, not only by the number of requests.
-    """
+    """A turn ends by time and by the size of answers, not only by the number of requests."""
     monkeypatch.setattr(module, "TURN_S", turn_s)
     async with World(1).engine() as engine:
         wire = Wire(engine, **settings)
@@ -132,8 +131,7 @@ async def test_one_read_of_many_requests_then_one_write_of_all_answers() -> None
     async with World(1).engine() as engine:
         wire = Wire(engine)
         wire.feed(PINGS)
-        assert wire.answers == 10
-        assert len(wire.transport.writes) == 1
+        assert (wire.answers, len(wire.transport.writes)) == (10, 1)
 
 
 async def test_request_when_it_fails_of_a_fault_of_ours_then_told_and_the_next_is_answered(
@@ -152,3 +150,91 @@ async def test_request_when_it_fails_of_a_fault_of_ours_then_told_and_the_next_i
         assert "read_token" in caplog.text
         wire.feed(PINGS)
         assert wire.answers == 10
+
+
+FIRST = build_batch(records_of([b"a" * 500, b"b"], 10), 10)
+SECOND = build_batch(records_of([b"c"], 12), 12)
+BOTH = RecordSet(0, FIRST + SECOND, 15)
+
+
+DAMAGED = RecordSet(0, b"\xff" * 80 + SECOND, 15)
+
+
+@pytest.mark.parametrize(
+    ("found", "size", "expected"),
+    [
+        pytest.param(BOTH, len(BOTH.data), (BOTH.data, 15), id="fits"),
+        pytest.param(RecordSet(0, b"", 15), 1, (b"", 15), id="empty"),
+        pytest.param(BOTH, len(BOTH.data) - 1, (FIRST, 12), id="too long"),
+        *(
+            pytest.param(found, size, (FIRST, 12), id=f"{len(found.data)} in {size}")
+            for size in (1, len(FIRST) - 1, len(FIRST))
+            for found in (BOTH, RecordSet(0, FIRST, 12))
+        ),
+        pytest.param(DAMAGED, 10, (DAMAGED.data, 15), id="no batch"),
+    ],
+)
+def test_record_set_when_too_long_then_is_cut_to_whole_batches(
+    found: RecordSet, size: int, expected: tuple[bytes, int]
+) -> None:
+    """Pieces of a large batch stay the same, and a reader finds damage at the beginning."""
+    assert _whole(found, size) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("connections_max", 0),
+        ("frame_bytes_max", 1_000),
+        ("frame_bytes_max", 2**30),
+        ("waiting_max", -1),
+        ("idle_timeout_ms", 0),
+        ("clusters_max", 0),
+        ("lookups_max", 10_001),
+        ("page_max", 1_001),
+        ("page_max", True),
+        ("assign_max", 0),
+        ("assign_max", 10_001),
+        ("timeout_ms_max", 0),
+        ("waiting_bytes_max", 0),
+        ("waiting_bytes_total_max", -1),
+        ("greeting_bytes_max", 0),
+        ("unix_mode", "999"),
+        ("unix_mode", "rw"),
+        ("unix_path", " "),
+        ("listen", "9092"),
+        ("listen", "host:"),
+        ("listen", ":9092"),
+        ("listen", "host:99999"),
+        ("listen", "::1:80"),
+    ],
+)
+def test_f97_settings_when_unusable_then_refused_by_their_key(key: str, value: Any) -> None:
+    """Failure scenario F97: the settings refuse each wrong value by key before any I/O."""
+    with pytest.raises(ConfigError, match=rf"sidecar\.{key} must be"):
+        SidecarSettings(**{key: value})
+
+
+def test_ready_timeout_when_above_what_may_be_asked_for_then_refused() -> None:
+    """The service's own wait for readiness must not exceed the longest one of a client."""
+    with pytest.raises(ConfigError, match=r"sidecar\.ready_timeout_ms must not be above"):
+        SidecarSettings(ready_timeout_ms=9, timeout_ms_max=8)
+
+
+def test_settings_when_sound_then_give_mode_and_address() -> None:
+    """The mode is octal, and a host of colons stands in brackets."""
+    settings = SidecarSettings(unix_mode="660", listen="[::1]:0", clusters_max=3)
+    assert settings.mode == 0o660
+    assert settings.address == ("::1", 0)
+    assert SidecarSettings().address is None
+
+
+def test_kafka_log_when_no_servers_are_set_then_clusters_must_be_learned() -> None:
+    """Without servers the configuration must set how many clusters brokers may name."""
+    with pytest.raises(ConfigError, match=r"kafka\.bootstrap\.servers must be set"):
+        load({"log_kind": "kafka"})
+    config = load({"log_kind": "kafka", "sidecar_clusters_max": "1"}).config
+    assert config.kafka is not None
+    assert config.kafka.bootstrap_servers == ()
+    with pytest.raises(ConfigError, match="sidecar"):
+        load({"sidecar_clusters_max": "1"})

@@ -102,10 +102,7 @@ async def test_bytes_when_more_than_are_taken_at_a_time_then_come_in_pieces() ->
 
 
 async def test_guest_when_paused_then_is_not_read_until_it_goes_on() -> None:
-    """
-    A paused connection is not read, even if another one paused it in the same turn, and loses
-    nothing.
-    """
+    """A paused connection is not read, even if paused in the same turn, and loses nothing."""
     with guests(2) as (first, second):
         for guest, other in ((first, second), (second, first)):
             guest.pause()
@@ -131,8 +128,7 @@ async def test_guest_when_its_other_side_hangs_up_then_is_closed_once_and_left_a
         one.far.send(b"last")
         one.far.close()
         await turn()
-        assert one.taken == [b"last"]
-        assert one.transport.ends == ["closed"]
+        assert (one.taken, one.transport.ends) == ([b"last"], ["closed"])
         other.far.send(b"more")
         await turn()
         assert (other.taken, other.transport.ends) == ([b"more"], [])
@@ -161,9 +157,7 @@ async def test_guest_when_reading_fails_then_is_aborted_and_others_go_on() -> No
 
 
 @pytest.mark.parametrize("is_closed_first", [False, True], ids=["before", "after"])
-async def test_guest_when_it_is_paused_twice_or_late_then_nothing_happens(
-    *, is_closed_first: bool
-) -> None:
+async def test_guest_when_paused_twice_or_late_then_no_change(*, is_closed_first: bool) -> None:
     """A second or late pause of a connection changes nothing."""
     readers = SocketReaders()
     guest = Guest(readers)

@@ -61,8 +61,7 @@ async def test_read_when_its_wait_is_over_then_keeps_id_and_bytes_until_it_is_an
     ends = Ends(waiting_bytes_max=2 * KEPT_BYTES)
     ends.begin(7, future(ResumedRead("segment_for", [])))
     await turns()
-    assert ends.told == [7]
-    assert (ends.figures.waiting, ends.figures.waiting_bytes) == (0, KEPT_BYTES)
+    assert (ends.told, ends.figures.waiting, ends.figures.waiting_bytes) == ([7], 0, KEPT_BYTES)
     with pytest.raises(ProtocolError, match="7 is under way"):
         ends.begin(7, future())
     ends.begin(8, future())
@@ -89,8 +88,7 @@ async def test_write_when_it_has_ended_then_keeps_nothing() -> None:
     assert ends.figures.waiting_bytes == KEPT_BYTES + 10 * KEPT_FACTOR
     ends.waits.cancel()
     await turns()
-    assert sorted(ends.told) == [1, 2, 3]
-    assert ends.figures.waiting_bytes == 0
+    assert (sorted(ends.told), ends.figures.waiting_bytes) == ([1, 2, 3], 0)
 
 
 def lookups(count: int) -> list[Any]:
@@ -118,12 +116,8 @@ def epochs(count: int) -> list[Any]:
     ],
     ids=["look-ups", "offsets", "epochs", "smallest"],
 )
-async def test_request_while_it_waits_then_keeps_no_more_memory_than_it_is_counted_with(
-    method: str, args: list[Any]
-) -> None:
-    """
-    A waiting request uses at most the counted memory, even for the smallest values on the wire.
-    """
+async def test_request_while_it_waits_keeps_counted_memory(method: str, args: list[Any]) -> None:
+    """A waiting request uses at most the counted memory, even for the smallest values."""
     payload = request_frame(1, method, args)[HEAD_BYTES:]
     gc.collect()
     tracemalloc.start()

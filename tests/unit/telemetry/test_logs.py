@@ -130,10 +130,7 @@ def test_format_when_said_then_counts_more_than_the_terminal() -> None:
 
 
 def test_level_when_changed_while_running_then_holds_at_once() -> None:
-    """
-    A changed level holds at once for the module and those below, and without one the parent's
-    counts.
-    """
+    """A level holds at once for a module and those below; without one the parent's counts."""
     with logging_to(Written(), level=LogLevel.WARNING) as written:
         log.info("not written")
         set_level("rlmm.tests", "info")
@@ -169,9 +166,7 @@ def test_level_when_there_is_none_such_then_is_refused(module: str, level: str |
 
 
 def test_repeats_when_too_many_then_are_counted_and_told() -> None:
-    """
-    The line with the count of suppressed lines comes before the first line of the next window.
-    """
+    """The count of suppressed lines comes before the first line of the next window."""
     with logging_to(Written(), repeats_max=2, repeats_window_ms=1_000) as written:
         for broker in range(5):
             log.warning("broker %d is away", broker)
@@ -310,9 +305,7 @@ class Failing(Written):
         return super().write(text)
 
 
-def test_statistics_when_lines_are_written_held_back_or_lost_then_count_each(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_statistics_of_written_held_and_lost_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """The statistics count written, suppressed and lost lines, and a lost line raises nothing."""
     written = Failing()
     with set_up(LoggingSettings(repeats_max=2), written, now_ms=lambda: 0) as lines:

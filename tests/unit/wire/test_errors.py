@@ -35,29 +35,42 @@ def test_codes_of_version_1_are_in_the_tree_and_later_ones_name_one_of_them() ->
     assert later == {errors.Superseded: {"base": "not-permitted"}}
 
 
-def test_error_when_its_code_is_newer_comes_back_as_the_nearest_known() -> None:
-    """
-    An unknown error has the class of its base, with the code and the retriable flag of the service.
-    """
-    error = read_error(["log-asleep", "later", True, {"base": "log", "nap_ms": 5}])
-    assert type(error) is errors.LogError
-    assert (error.code, error.retriable, str(error)) == ("log-asleep", True, "later")
+READ: dict[str, tuple[list[Any], type[RlmmError], dict[str, object]]] = {
+    "newer, with a base": (
+        ["log-asleep", "later", True, {"base": "log", "nap_ms": 5}],
+        errors.LogError,
+        {"code": "log-asleep", "retriable": True},
+    ),
+    **{
+        f"newer, base {fields}": (
+            ["log-asleep", "later", False, fields],
+            RlmmError,
+            {"code": "log-asleep", "retriable": False},
+        )
+        for fields in ({}, {"base": "newer-still"}, {"base": 5}, {"base": None})
+    },
+    "other flag": (
+        ["stopped", "later", True, {"stored_at": None}],
+        errors.Stopped,
+        {"retriable": True},
+    ),
+    "other fields": (
+        ["not-ready", "later", True, {"reason": "behind", "mood": "bad"}],
+        errors.NotReady,
+        {"reason": "behind", "position": None, "retry_after_ms": 1_000},
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "cls", "said"), READ.values(), ids=READ)
+def test_error_when_the_other_side_is_newer_is_read_as_the_nearest_known(
+    value: list[Any], cls: type[RlmmError], said: dict[str, object]
+) -> None:
+    """The other side's code and retriable flag hold; unknown fields are passed over."""
+    error = read_error(value)
+    assert type(error) is cls
+    assert (str(error), {name: getattr(error, name) for name in said}) == ("later", said)
     assert (errors.LogError.code, errors.LogError.retriable) == ("log", False)
-
-
-@pytest.mark.parametrize("fields", [{}, {"base": "newer-still"}, {"base": 5}, {"base": None}])
-def test_error_when_nothing_of_it_is_known_comes_back_as_the_root(fields: object) -> None:
-    """An error without a known base is an error all the same."""
-    error = read_error(["log-asleep", "later", False, fields])
-    assert type(error) is RlmmError
-    assert (error.code, error.retriable) == ("log-asleep", False)
-
-
-def test_error_when_the_other_side_says_otherwise_about_asking_again_is_believed() -> None:
-    """The flag of the refusing side decides whether an error is retriable."""
-    error = read_error(["stopped", "soon back", True, {"stored_at": None}])
-    assert type(error) is errors.Stopped
-    assert error.retriable
     assert not errors.Stopped.retriable
 
 
@@ -73,13 +86,6 @@ def test_error_when_its_class_is_not_in_the_tree_is_sent_with_its_base() -> None
         assert type(read_error(value)) is errors.LogUnavailable
     finally:
         del LogAsleep
-
-
-def test_error_when_it_says_more_or_less_than_is_known_is_read() -> None:
-    """A field that is not known is passed over, one that is missing has its default."""
-    error = read_error(["not-ready", "no", True, {"reason": "behind", "mood": "bad"}])
-    assert isinstance(error, errors.NotReady)
-    assert (error.reason, error.position, error.retry_after_ms) == ("behind", None, 1_000)
 
 
 def test_message_when_it_is_too_long_is_cut() -> None:

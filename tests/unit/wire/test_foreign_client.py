@@ -118,9 +118,7 @@ class Fake:
         return self.shard.size(values.read_partition(partition))
 
 
-async def test_foreign_client_when_it_talks_to_a_server_understands_every_answer(
-    tmp_path: Path,
-) -> None:
+async def test_foreign_client_when_it_talks_to_a_server_then_understands(tmp_path: Path) -> None:
     """A client of one file, written from the page alone, is understood and understands."""
     path = tmp_path / "socket"
     async with await asyncio.start_unix_server(Fake().serve, path):

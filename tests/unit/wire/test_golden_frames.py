@@ -11,13 +11,7 @@ import pytest
 from rlmm.errors import RlmmError
 from rlmm.wire.errors import classes, error_value
 from rlmm.wire.framing import FrameReader
-from rlmm.wire.messages import (
-    answer_frame,
-    read_answer,
-    read_request,
-    refusal_frame,
-    request_frame,
-)
+from rlmm.wire.messages import answer_frame, read_answer, read_request, refusal_frame, request_frame
 from rlmm.wire.methods import METHODS
 from tests.support.repository.tree import ROOT
 from tests.support.server import recorded_frames, refused_frames

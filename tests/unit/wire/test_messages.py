@@ -170,9 +170,7 @@ def test_keys_of_a_map_that_are_chosen_to_collide_are_refused() -> None:
 
 
 @pytest.mark.parametrize("key", [-1, -(2**63), 2**31, 2**64 - 1])
-def test_argument_when_it_is_a_map_with_a_key_out_of_range_then_whoever_reads_it_refuses_it(
-    key: int,
-) -> None:
+def test_argument_when_a_map_with_a_key_out_of_range_then_its_reader_refuses_it(key: int) -> None:
     """Failure scenario F61: a wrong number is a wrong argument, and no end of a connection."""
     request = msgpack.packb([1, "segment_for", [[b"0" * 16, "t", 0], 0, 0, {"at_least": {key: 1}}]])
     _, _, args = read_request(request)

@@ -1,17 +1,19 @@
-"""Values, options and hello: cases that the golden frames do not have."""
+"""Values on the wire, also of operators' queries."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import InvalidArgument, UnsupportedVersion
-from rlmm.metadata.ids import TopicIdPartition, Uuid, trusted_segment_id
+from rlmm.errors import InvalidArgument, LogUnavailable, NotReady, ProtocolError, UnsupportedVersion
+from rlmm.metadata.ids import NAME_BYTES_MAX, TopicIdPartition, Uuid, trusted_segment_id
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.metadata.row import row_of
-from rlmm.metadata.segment import SegmentMetadata
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata
 from rlmm.wire import rows, values
+from rlmm.wire.errors import error_value
 from rlmm.wire.hello import (
     VERSIONS,
     ClientHello,
@@ -23,8 +25,26 @@ from rlmm.wire.hello import (
     read_hello,
     read_hello_answer,
 )
-from rlmm.wire.messages import packed
+from rlmm.wire.messages import packed, read_answer
 from rlmm.wire.methods import METHODS
+from rlmm.wire.operator_queries import (
+    KEY_BYTES_MAX,
+    ImageHead,
+    LogEnds,
+    LogPiece,
+    PartitionCounts,
+    SummaryPage,
+    image_head_value,
+    log_ends_value,
+    log_piece_value,
+    read_image_head,
+    read_log_ends,
+    read_log_piece,
+    read_places,
+    read_summary_key,
+    read_summary_page,
+    summary_page_value,
+)
 from rlmm.wire.options import (
     READ_DEFAULTS,
     WRITE_DEFAULTS,
@@ -45,8 +65,11 @@ from rlmm.wire.queries import (
     read_segment_answers,
 )
 from rlmm.wire.rows import packed_row, row_value
-from tests.support.builders import segment_id, started, tp
+from tests.support.builders import partition_delete, segment_id, started, tp
 from tests.support.server.recorded_frames import SEGMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_partition_when_it_comes_again_is_the_same_object() -> None:
@@ -100,9 +123,7 @@ def test_segment_when_it_was_sent_before_then_is_sent_as_it_is_now(name: str) ->
     assert packed_row(uuid, row_of(changed)) == packed(values.segment_value(changed))
 
 
-def test_segments_that_were_sent_when_many_or_large_then_fill_no_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_segments_sent_when_many_then_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache holds a bounded number of small segments and no large one."""
     monkeypatch.setattr(rows, "ROWS_KEPT", 10)
     kept = rows._Rows()
@@ -205,9 +226,7 @@ def test_hello_when_answered_by_an_earlier_service_then_it_said_nothing_of_newer
     [read_read_options, read_write_options, read_wait_options],
     ids=lambda read: read.__name__,
 )
-def test_timeout_when_over_what_is_allowed_then_cut_and_what_is_none_is_refused(
-    read: Callable[..., object],
-) -> None:
+def test_timeout_when_over_the_limit_then_cut_or_refused(read: Callable[..., object]) -> None:
     """Clients of version 1 may say any number of 31 bits, and are not refused for it."""
     for said, counts in ((0, 0), (499, 499), (500, 500), (501, 500), (2**31 - 1, 500)):
         assert read({"timeout_ms": said}, 500) == read({"timeout_ms": counts})
@@ -250,3 +269,91 @@ def test_methods_that_store_are_never_sent_twice_by_themselves() -> None:
     for method in METHODS.values():
         assert method.is_safe_to_repeat is not method.is_write
         assert method.role != "reader" or not method.is_write
+
+
+TOPIC = Uuid(b"t" * 16)
+DELETE = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, tp("b"))
+PAGE = SummaryPage(
+    7,
+    True,
+    [PartitionCounts(tp("a"), 1, 2, 3, -4, None), PartitionCounts(tp("b"), 0, 0, 0, 2**62, DELETE)],
+    b"k",
+)
+
+
+def sent(value: object) -> Any:
+    return read_answer(b"\x93\x01\xc0" + packed(value)).result
+
+
+def test_values_then_are_read_as_they_were_written() -> None:
+    """Every form is read as written, with and without optional fields."""
+    for page in (PAGE, PAGE._replace(after=None, is_whole=False, summaries=[])):
+        assert read_summary_page(sent(summary_page_value(page))) == page
+    head = ImageHead(1, 2, b"xy")
+    assert read_image_head(sent(image_head_value(head))) == head
+    piece = LogPiece(b"", 9, 0)
+    assert read_log_piece(sent(log_piece_value(piece))) == piece
+    assert read_log_piece(sent(log_piece_value(None))) is None
+    topic_id, ends = read_log_ends(
+        sent(log_ends_value(TOPIC, [LogEnds(1, 2), LogUnavailable("away")])), 2
+    )
+    assert (topic_id, ends[0], str(ends[1])) == (TOPIC, LogEnds(1, 2), "away")
+    assert isinstance(ends[1], LogUnavailable)
+
+
+def test_summary_when_sent_then_is_no_larger_than_it_is_reckoned_with() -> None:
+    """The size estimate of a summary is never below its size on the wire."""
+    widest = Uuid(b"\xff" * 16)
+    for name in ("", "orders", "\u00e9" * 100, "n" * NAME_BYTES_MAX):
+        one = TopicIdPartition(widest, name, 2**31 - 1)
+        most, least = 2**63 - 1, -(2**63)
+        delete = partition_delete(
+            PartitionDeleteState.DELETE_PARTITION_FINISHED, one,
+            broker_id=-(2**31), event_timestamp_ms=least,
+        )  # fmt: skip
+        summary = PartitionCounts(one, most, most, most, least, delete)
+        page: Any = summary_page_value(PAGE._replace(summaries=[summary]))
+        assert len(packed(page[2][0])) <= summary.wire_bytes
+
+
+def test_key_when_of_any_partition_then_is_taken() -> None:
+    """The longest name makes the longest key."""
+    longest = TopicIdPartition(TOPIC, "n" * NAME_BYTES_MAX, 2**31 - 1).key
+    assert read_summary_key(longest) == longest
+    assert read_summary_key(None) is None
+    assert len(longest) <= KEY_BYTES_MAX
+    for odd in ("key", 1, bytes(KEY_BYTES_MAX + 1)):
+        with pytest.raises(InvalidArgument):
+            read_summary_key(odd)
+
+
+@pytest.mark.parametrize(
+    ("read", "value"),
+    [
+        (read_summary_page, [1, True, []]),
+        (read_summary_page, [-1, True, [], None]),
+        (read_summary_page, [1, 1, [], None]),
+        (read_summary_page, [1, True, [[None] * 6], None]),
+        (read_summary_page, [1, True, [], "next"]),
+        (read_image_head, [1, 2, "xy"]),
+        (read_image_head, [1, None, b"xy"]),
+        (read_log_piece, [b"", 1]),
+        (read_log_piece, [None, 1, 0]),
+        (read_log_piece, [b"", 1, -1]),
+        (lambda value: read_log_ends(value, 1), [TOPIC, []]),
+        (lambda value: read_log_ends(value, 1), [b"short", [[None, 0, 0]]]),
+        (lambda value: read_log_ends(value, 1), [TOPIC, [[None, 0, None]]]),
+        (lambda value: read_places(value, 2), [1, 2, 3]),
+        (lambda value: read_places(value, 2), [True]),
+    ],
+)
+def test_values_when_of_another_form_then_are_refused(read: Any, value: object) -> None:
+    """A value of another form is refused with the reason."""
+    with pytest.raises(InvalidArgument):
+        read(value)
+
+
+def test_bounds_when_they_tell_what_no_log_says_then_are_no_answer() -> None:
+    """An error of another kind has no place there."""
+    with pytest.raises(ProtocolError, match="of a log 'not-ready' is said"):
+        read_log_ends([TOPIC, [[error_value(NotReady("no")), 0, 0]]], 1)

@@ -64,9 +64,7 @@ async def kept(process: Addresses) -> dict[str, str]:
     return await asyncio.to_thread(read_learned, process.folder)
 
 
-async def test_cluster_when_another_that_was_learned_is_not_reached_then_learned(
-    tmp_path: Path,
-) -> None:
+async def test_cluster_when_another_learned_one_is_away_then_learned(tmp_path: Path) -> None:
     """Whose cluster an engine is to follow is known of one that was learned, reached or not."""
     async with learning(tmp_path, {NEW: "green"}, clusters_max=2, learned={"blue": OLD}) as process:
         await until(lambda: "blue" in process.service.engines)
@@ -75,9 +73,7 @@ async def test_cluster_when_another_that_was_learned_is_not_reached_then_learned
         assert await kept(process) == {"blue": OLD, "green": NEW}
 
 
-async def test_address_when_the_cluster_is_not_reached_and_found_elsewhere_then_followed_there(
-    tmp_path: Path,
-) -> None:
+async def test_address_when_the_cluster_is_found_elsewhere_then_followed(tmp_path: Path) -> None:
     """The service follows a cluster to the address at which it answers now."""
     async with learning(tmp_path, {OLD: "blue"}) as process:
         old = process.at[OLD]
@@ -92,9 +88,7 @@ async def test_address_when_the_cluster_is_not_reached_and_found_elsewhere_then_
         assert process.standing().missing == {}
 
 
-async def test_address_when_learned_before_and_moved_meanwhile_then_followed_there(
-    tmp_path: Path,
-) -> None:
+async def test_address_when_the_cluster_moved_meanwhile_then_followed_there(tmp_path: Path) -> None:
     """A restarted service finds its cluster at the address that a broker sends."""
     async with learning(tmp_path, {NEW: "blue"}, learned={"blue": OLD}) as process:
         await until(lambda: "blue" in process.service.engines)
@@ -102,9 +96,7 @@ async def test_address_when_learned_before_and_moved_meanwhile_then_followed_the
         assert await kept(process) == {"blue": NEW}
 
 
-async def test_address_when_the_engine_reaches_its_cluster_then_nothing_told_changes_anything(
-    tmp_path: Path,
-) -> None:
+async def test_address_when_the_engine_reaches_its_cluster_then_ignored(tmp_path: Path) -> None:
     """A hello with another address does not affect a working engine and starts no trial."""
     async with learning(tmp_path, {OLD: "blue", NEW: "blue"}) as process:
         engine = await say_until_reached(process, "blue", OLD)
@@ -116,9 +108,7 @@ async def test_address_when_the_engine_reaches_its_cluster_then_nothing_told_cha
         assert await kept(process) == {"blue": OLD}
 
 
-async def test_address_when_the_cluster_is_away_for_a_moment_then_the_engine_stays(
-    tmp_path: Path,
-) -> None:
+async def test_address_when_the_cluster_is_away_shortly_then_no_change(tmp_path: Path) -> None:
     """The engine stays when its brokers are away for seconds."""
     process = Addresses(tmp_path, 1)
     blue = process.at[NEW] = process.put(OLD, "blue")
@@ -135,9 +125,7 @@ async def test_address_when_the_cluster_is_away_for_a_moment_then_the_engine_sta
 
 
 @pytest.mark.parametrize("told", ["nobody:1", "other:1"], ids=["nobody", "another-cluster"])
-async def test_address_when_told_wrong_while_the_cluster_is_away_then_the_engine_stays(
-    told: str, tmp_path: Path
-) -> None:
+async def test_address_when_wrong_amid_an_outage_then_no_change(told: str, tmp_path: Path) -> None:
     """The same engine finds its cluster at the old address after a wrong hello."""
     async with learning(tmp_path, {OLD: "blue", "other:1": "green"}) as process:
         blue = process.at[OLD]
@@ -152,9 +140,7 @@ async def test_address_when_told_wrong_while_the_cluster_is_away_then_the_engine
         assert await kept(process) == {"blue": OLD}
 
 
-async def test_cluster_when_its_engine_was_dropped_then_back_as_soon_as_it_can_be_followed(
-    tmp_path: Path,
-) -> None:
+async def test_cluster_when_its_engine_was_dropped_then_back_when_possible(tmp_path: Path) -> None:
     """A dropped cluster is followed again when that is possible, without a restart or a hello."""
     async with learning(tmp_path, {OLD: "blue"}) as process:
         first = await say_until_reached(process, "blue", OLD)
@@ -173,9 +159,7 @@ async def test_cluster_when_its_engine_was_dropped_then_back_as_soon_as_it_can_b
         assert process.standing().missing == {}
 
 
-async def test_address_when_told_while_the_old_one_worked_then_tried_when_it_does_not(
-    tmp_path: Path,
-) -> None:
+async def test_address_when_told_while_the_old_one_worked_then_tried_later(tmp_path: Path) -> None:
     """The service remembers an address from a hello and tries it when the old one fails."""
     async with learning(tmp_path, {OLD: "blue", NEW: "blue"}) as process:
         old = process.at[OLD]
@@ -189,9 +173,7 @@ async def test_address_when_told_while_the_old_one_worked_then_tried_when_it_doe
         assert await kept(process) == {"blue": NEW}
 
 
-async def test_cluster_when_its_engine_drops_again_and_again_then_hellos_bring_it_back_rarely(
-    tmp_path: Path,
-) -> None:
+async def test_cluster_when_its_engine_drops_often_then_back_rarely(tmp_path: Path) -> None:
     """Pauses double up to a minute, however often brokers ask."""
     async with learning(tmp_path, {OLD: "blue"}) as process:
         await say_until_reached(process, "blue", OLD)
@@ -206,9 +188,7 @@ async def test_cluster_when_its_engine_drops_again_and_again_then_hellos_bring_i
 
 
 @pytest.mark.parametrize("told", [OLD, NEW, None], ids=["as-before", "wrong", "none"])
-async def test_cluster_when_another_was_at_its_address_then_back_once_it_is_there(
-    told: str | None, tmp_path: Path
-) -> None:
+async def test_cluster_when_its_address_was_taken_then_b(told: str | None, tmp_path: Path) -> None:
     """The service also tries the former address of a cluster, whatever hellos name."""
     async with learning(tmp_path, {OLD: "green"}, learned={"blue": OLD}) as process:
         await until(lambda: "green, not blue" in process.service.missing.get("blue", ""))
@@ -220,9 +200,7 @@ async def test_cluster_when_another_was_at_its_address_then_back_once_it_is_ther
         await say_until_reached(process, "blue", told, timeout_s=61.0)
 
 
-async def test_f100_cluster_when_it_is_missing_then_the_process_is_not_ready_and_says_why(
-    tmp_path: Path,
-) -> None:
+async def test_f100_cluster_when_missing_then_the_process_is_not_ready(tmp_path: Path) -> None:
     """Failure scenario F100: a process that lacks a cluster is not ready and names the reason."""
     async with learning(tmp_path, {OLD: "blue", NEW: "green"}, clusters_max=2) as process:
         for cluster_id, address in (("blue", OLD), ("green", NEW)):
@@ -244,9 +222,7 @@ async def test_f100_cluster_when_it_is_missing_then_the_process_is_not_ready_and
         await until(lambda: process.standing().is_ready)
 
 
-async def test_cluster_when_its_log_cannot_be_opened_at_the_start_then_missing_and_comes_back(
-    tmp_path: Path,
-) -> None:
+async def test_cluster_when_its_log_fails_at_the_start_then_comes_back(tmp_path: Path) -> None:
     """A cluster whose log could not be opened is reported as missing, and returns."""
     await asyncio.to_thread(write_learned, tmp_path, {"blue": OLD})
     process = Addresses(tmp_path, 1)
@@ -263,9 +239,7 @@ async def test_cluster_when_its_log_cannot_be_opened_at_the_start_then_missing_a
         await say_until_reached(process, "blue")
 
 
-async def test_cluster_when_only_told_of_then_takes_no_place_and_the_process_is_ready(
-    tmp_path: Path,
-) -> None:
+async def test_cluster_when_only_told_of_then_the_process_is_ready(tmp_path: Path) -> None:
     """A cluster that is only named in a hello takes no place and does not affect readiness."""
     async with learning(tmp_path, {OLD: "blue", "other:1": "other"}) as process:
         for number in range(300):
@@ -280,9 +254,7 @@ async def test_cluster_when_only_told_of_then_takes_no_place_and_the_process_is_
             process.clusters.find("other", "other:1", may_teach=True)
 
 
-async def test_clusters_when_many_are_told_at_once_then_few_are_asked_at_a_time(
-    tmp_path: Path,
-) -> None:
+async def test_clusters_when_many_are_told_then_few_are_asked_at_a_time(tmp_path: Path) -> None:
     """Few addresses are tried at a time, and a learned cluster waits for none of them."""
     async with learning(tmp_path, {NEW: "blue"}, clusters_max=2, learned={"blue": OLD}) as process:
         await until(lambda: "blue" in process.service.engines)
@@ -302,9 +274,7 @@ def is_refused(process: Addresses, cluster_id: str) -> bool:
     return False
 
 
-async def test_cluster_when_another_answers_at_the_address_then_refused_and_asked_again_later(
-    tmp_path: Path,
-) -> None:
+async def test_cluster_when_another_answers_then_refused_and_tried_later(tmp_path: Path) -> None:
     """The refusal names the cluster at the address, which is tried again later."""
     async with learning(tmp_path, {OLD: "green"}) as process:
         await asyncio.sleep(0.1)
@@ -320,9 +290,7 @@ async def test_cluster_when_another_answers_at_the_address_then_refused_and_aske
         await say_until_reached(process, "blue", OLD)
 
 
-async def test_hello_without_a_cluster_when_one_of_two_is_missing_then_nobody_is_guessed(
-    tmp_path: Path,
-) -> None:
+async def test_hello_without_a_cluster_when_one_is_missing_then_no_guess(tmp_path: Path) -> None:
     """The one that is left is not the only one that is served."""
     async with learning(tmp_path, {OLD: "blue", NEW: "green"}, clusters_max=2) as process:
         await say_until_reached(process, "blue", OLD)

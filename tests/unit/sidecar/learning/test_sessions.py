@@ -78,13 +78,8 @@ async def drop(process: Addresses) -> None:
     await until(lambda: not process.service.engines)
 
 
-async def test_session_when_its_engine_is_dropped_then_not_ready_and_answered_by_the_next(
-    tmp_path: Path,
-) -> None:
-    """
-    A session gets not ready while its engine is replaced, and then answers with the same
-    assignment.
-    """
+async def test_session_when_its_engine_is_dropped_then_the_next_answers(tmp_path: Path) -> None:
+    """A session is not ready while its engine is replaced, and keeps its assignment."""
     async with served(tmp_path) as (process, client):
         reader = Client(process)
         await reader.ask("segment_for", wire(ORDERS), 0, 5)
@@ -133,9 +128,7 @@ async def test_wait_when_its_engine_is_dropped_then_not_ready(method: str, tmp_p
             await waiting
 
 
-async def test_broker_when_its_cluster_is_followed_elsewhere_then_has_what_it_had(
-    tmp_path: Path,
-) -> None:
+async def test_broker_when_its_cluster_moved_then_has_what_it_had(tmp_path: Path) -> None:
     """The assignment of a broker goes over to the new engine, even if only another broker asks."""
     async with served(tmp_path) as (process, client):
         old = process.at[OLD]
@@ -152,9 +145,7 @@ async def test_broker_when_its_cluster_is_followed_elsewhere_then_has_what_it_ha
         assert process.service.engines["blue"].assignment.user == {ORDERS, OTHERS}
 
 
-async def test_engine_when_it_takes_the_place_of_another_then_assigned_with_no_broker_heard(
-    tmp_path: Path,
-) -> None:
+async def test_engine_when_it_replaces_another_then_assigned_unheard(tmp_path: Path) -> None:
     """The new engine gets the known assignment without waiting for a request of a broker."""
     async with served(tmp_path) as (process, _):
         await drop(process)
@@ -167,9 +158,7 @@ async def test_engine_when_it_takes_the_place_of_another_then_assigned_with_no_b
         process.clusters.look_after(asyncio.get_running_loop().time())
 
 
-async def test_engine_when_dropped_then_neither_clients_nor_brokers_hold_it(
-    tmp_path: Path,
-) -> None:
+async def test_engine_when_dropped_then_no_client_or_broker_holds_it(tmp_path: Path) -> None:
     """An engine is all that was read; one that is gone must not stay in memory."""
     async with served(tmp_path) as (process, client):
         await drop(process)
@@ -205,9 +194,6 @@ async def test_session_when_the_service_stops_then_stopped_is_told(tmp_path: Pat
     """A stopped service ends each session with Stopped."""
     async with served(tmp_path) as (process, client):
         process.service.refuse("the service is stopping")
-        for method, args in (
-            ("segment_for", (wire(ORDERS), 0, 5)),
-            ("is_ready", (wire(ORDERS),)),
-        ):
+        for method, args in (("segment_for", (wire(ORDERS), 0, 5)), ("is_ready", (wire(ORDERS),))):
             with pytest.raises(Stopped):
                 await client.call(method, *args)

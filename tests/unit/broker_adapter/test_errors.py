@@ -1,4 +1,4 @@
-"""Retries: which errors, how often and with which pauses; time is the test's."""
+"""Errors of calls: which are retried, and what a broker raises for them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from broker_adapter import retry_policies as policies
+from broker_adapter.kafka_exceptions import BrokerException, exception_for
 from broker_adapter.retry_policies import ASSIGNMENTS, JITTER, READS, WRITES, RetryPolicy
 from rlmm import errors
 from rlmm.errors import NotReady, RlmmError, SidecarUnavailable, TooBusy
+from rlmm.metadata.outcomes import JAVA_CLASSES, error_of
+from rlmm.wire.errors import read_error
 
 READ_AGAIN = {"SidecarUnavailable", "NotReady", "TooBusy", "LogUnavailable"}
 STORED_AGAIN = {*READ_AGAIN, "OverBudget"}
@@ -71,10 +74,7 @@ async def test_error_then_repeated_exactly_where_its_class_says_that_it_is_safe(
 
 
 async def test_not_ready_then_asked_again_when_the_service_said() -> None:
-    """
-    The pause is the service's hint with some jitter, so that clients do not all return at once
-    (F33).
-    """
+    """The pause is the hint with jitter, so that clients do not return all at once (F33)."""
     trial = Trial(NotReady("x", retry_after_ms=400), "done")
     await trial.run(READS)
     (pause_s,) = trial.pauses
@@ -138,3 +138,65 @@ def test_policies_then_there_are_three() -> None:
     """There are three retry policies, all in one module."""
     found = [one for one in vars(policies).values() if isinstance(one, RetryPolicy)]
     assert tuple(found) == policies.POLICIES
+
+
+def test_unknown_partition_is_told_as_a_missing_resource() -> None:
+    """An unknown partition becomes Kafka's missing resource, unlike one that is not ready."""
+    assert exception_for(errors.UnknownPartition("x")) == BrokerException(
+        "org.apache.kafka.server.log.remote.storage.RemoteResourceNotFoundException", False
+    )
+
+
+@pytest.mark.parametrize("error", ALL, ids=lambda error: error.__name__)
+def test_every_error_is_told_with_its_own_retriability(error: type[RlmmError]) -> None:
+    """A broker tries again by itself exactly where trying again can help."""
+    assert exception_for(error("x")).retriable is error.retriable
+
+
+@pytest.mark.parametrize("error", ALL, ids=lambda error: error.__name__)
+def test_translation_agrees_with_kafkas_own_outcomes(error: type[RlmmError]) -> None:
+    """The broker gets the error of Kafka's own classes where they have one."""
+    outcome = error_of(error("x"))
+    if outcome is not None:
+        assert exception_for(error("x")).java_class == JAVA_CLASSES[outcome]
+    else:
+        assert exception_for(error("x")).java_class
+
+
+TOLD = {
+    "ReplicaNotAvailableException": {"NotReady"},
+    "RemoteResourceNotFoundException": {
+        "FileAbsent", "NotAssigned", "NotFound", "UnknownPartition",
+    },
+    "IllegalArgumentException": {"InvalidArgument", "NotPublishable"},
+    "IllegalStateException": {"Stopped"},
+    "RetriableRemoteStorageException": {
+        "LogUnavailable", "OutcomeUnknown", "OverBudget", "SidecarUnavailable", "StoreUnavailable",
+        "TooBusy", "TopicBusy",
+    },
+    "RemoteStorageException": {
+        "AppendRefused", "AppendUncertain", "AssignmentLost", "ConfigError", "CredentialsAbsent",
+        "DataLost", "EngineFailed", "EngineUnfit", "EventRejected", "FolderInUse", "ImageCorrupt",
+        "LogDamaged", "LogError", "LogNotPermitted", "LogRecreated", "LogTruncated", "NotPermitted",
+        "NotSealed", "NotWritable", "PartFailed", "PlanStale", "ProtocolError", "PumpFailed",
+        "RequestError", "RlmmError", "SnapshotCorrupt", "SnapshotError", "SnapshotForeign",
+        "SnapshotRefused", "SnapshotUnsupported", "StopTimedOut", "StoreAbsent", "StoreError",
+        "StoreNotPermitted", "StoreUnsuitable", "Superseded", "TierUnreadable", "TopicAbsent",
+        "UnknownMethod", "Unresolved", "UnsupportedVersion", "WrongCluster",
+    },
+}  # fmt: skip
+
+
+def test_every_error_has_its_place_in_the_table() -> None:
+    """The table has every class of error."""
+    told: dict[str, set[str]] = {}
+    for error in ALL:
+        name = exception_for(error("x")).java_class.rpartition(".")[2]
+        told.setdefault(name, set()).add(error.__name__)
+    assert told == TOLD
+
+
+def test_error_of_a_newer_service_then_told_by_what_it_says_of_itself() -> None:
+    """An unknown class of error is retriable if the service says so."""
+    value = ["brand-new", "something else", True, {"base": "log"}]
+    assert exception_for(read_error(value)).retriable is True
