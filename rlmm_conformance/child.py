@@ -1,10 +1,8 @@
 """
-Child process that reads requests as lines and answers in lines, each with a deadline.
+Child process that answers requests in lines, each with a deadline.
 
-One selector watches its three streams, so that neither a silent child, nor one that does not read,
-nor one that floods its error stream can make us wait for ever. Whatever goes wrong is an
-`EngineFailed` that says what, with the child's last words; after `close` nothing of it is left, not
-even a zombie.
+One selector watches its three streams, so that a silent, deaf or flooding child cannot block us.
+Every failure is an `EngineFailed` with the child's last words; `close` leaves no zombie.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""
-`rlmm conformance`: judge an implementation against the corpus, or offer one of ours to be judged.
-"""
+"""`rlmm conformance`: judge an implementation against the corpus, or serve one of ours."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """
-Corpus of scenario files: loading, and a strict reading into frozen values.
+Corpus of scenario files, read strictly into frozen values.
 
-Any file of the format is taken, and nothing else: whatever the format does not name is refused with
-one line that says which file, which scenario and which step. Nothing of a file is run before all of
-it has been read.
+A field that the format does not name is refused with file, scenario and step, before a step runs.
 """
 
 from __future__ import annotations

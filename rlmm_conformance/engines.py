@@ -21,11 +21,7 @@ _EXEC = "exec:"
 
 
 def open_engine(name: str, answer_timeout_ms: int = ANSWER_TIMEOUT_MS) -> EngineUnderTest:
-    """
-    Return the engine that *name* means; the caller closes it. `model` is Kafka with the fix for
-    KAFKA-20932, as the corpus expects. Raises `ConfigError` for an unknown name, `EngineFailed`
-    when a command cannot be started.
-    """
+    """Return the engine that *name* means; raises `ConfigError` or `EngineFailed`."""
     if name.startswith(_EXEC):
         return ExecEngine(name.removeprefix(_EXEC), answer_timeout_ms)
     if name == "python":

@@ -1,8 +1,4 @@
-"""
-Exec engine: an implementation in another process, the runner's side of the exec protocol.
-
-The protocol is described in `docs/conformance.md`; `rlmm_conformance.serve` is the other side.
-"""
+"""Exec engine: the runner's side of the exec protocol (`docs/conformance.md`)."""
 
 from __future__ import annotations
 

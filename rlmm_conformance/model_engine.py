@@ -1,8 +1,5 @@
 """
-Model engine: the literal model behind the engine's interface, the oracle of every proof, and the
-smallest example of an engine.
-
-It offers the scenarios only; it has neither record forms nor a partitioner.
+Model engine: the literal model as an engine, the oracle of every proof. It offers scenarios only.
 """
 
 from __future__ import annotations
@@ -59,10 +56,7 @@ class ModelEngine:
         return answer
 
     def answer(self, operation: Operation) -> Json:
-        """
-        Return the model's answer; labels of a listing that may come in any order stand in
-        one list.
-        """
+        """Return the model's answer; labels that may come in any order stand in one list."""
         match operation:
             case AddStep() | UpdateStep() | DeletePartition():
                 return _answer(self._event(operation))

@@ -1,8 +1,4 @@
-"""
-Output of a conformance run: tables for people, or JSON for programs.
-
-The keys of the JSON document are an interface: they are kept.
-"""
+"""Output of a conformance run: tables, or JSON whose keys are an interface and are kept."""
 
 from __future__ import annotations
 

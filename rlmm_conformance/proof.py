@@ -1,10 +1,8 @@
 """
 The proof that a differing answer is a documented difference, and by which named rules.
 
-It holds when the literal model gives exactly what was expected under the rules that the expectation
-already stands on, and exactly what was answered under a larger set of rules: the smallest such set
-names the difference. There is no other way to count as documented, whatever a scenario says of
-itself.
+The model must give the expectation under the rules it stands on, and the answer under a larger set:
+the smallest such set names the difference. Nothing else counts as documented.
 """
 
 from __future__ import annotations
@@ -38,9 +36,9 @@ class Prover:
 
     def rules_for(self, step: ScenarioStep, actual: Json) -> Rules | None:
         """
-        Return the smallest set of rules that turns the expectation of *step* into *actual*;
-        None without a proof. The rules of the expectation itself are not part of the
-        answer. Of equally small sets, the first in the order of the rules is taken.
+        Return the fewest rules that turn the expectation into *actual*, the first by order.
+
+        None without a proof; the rules of the expectation itself are not part of the answer.
         """
         if not same_answer(step.op, step.expected, self._answer(step, step.base)):
             return None

@@ -1,10 +1,8 @@
 """
-Python engine: the shard and the codec of this package behind the engine's interface.
+Python engine: the shard and the codec of rlmm behind the engine's interface.
 
-Every event goes the whole way: encoded as Kafka's serialiser would, put into a record batch,
-applied as a record set; a null event is a null record value. Answers come from the public questions
-of the shard and of the views over it, through the table of Kafka's outcomes. Nothing is answered
-from here.
+Events go the whole way: encoded, put into a record batch and applied as a record set. Answers come
+from the shard and its views through the table of Kafka's outcomes.
 """
 
 from __future__ import annotations
@@ -216,10 +214,7 @@ class PythonEngine:
         return event.state.name
 
     def _asked(self) -> Shard | PartitionViews:
-        """
-        Return the target of a question: a cache always answers, a store only if loaded and
-        ready.
-        """
+        """Return the shard of a cache, or the views of a store, which refuse when not ready."""
         return self._shard if self._level is Level.CACHE else self._views
 
     def _epoch_answer(self, query: EpochQuery) -> Json:

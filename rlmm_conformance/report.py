@@ -1,9 +1,4 @@
-"""
-The outcome of a run: what passed, which differences a named rule explains, and what failed, each
-with its place.
-
-Frozen facts only; how they are printed is the command's business.
-"""
+"""The outcome of a run: passed answers, differences that a named rule explains, and failures."""
 
 from __future__ import annotations
 

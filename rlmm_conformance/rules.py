@@ -1,8 +1,7 @@
 """
 The named rules: every way in which an answer of rlmm may differ from Kafka's, and no other.
 
-Each rule is a switch of the literal model in `rlmm_conformance.model`. The texts stand here once;
-documents and reports take them from here.
+Each is a switch of `rlmm_conformance.model`; documents and reports take the texts from here.
 """
 
 from __future__ import annotations

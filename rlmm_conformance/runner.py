@@ -1,10 +1,8 @@
 """
 Runner: it puts the corpus to an engine and judges every answer.
 
-Every step of every scenario is asked and judged: an answer passes, or a named rule is proved for
-it, or it has failed. Left out is only a white-box question that an engine says it cannot answer,
-and the report counts it. An engine that cannot go on ends the run with `EngineFailed`, which then
-names the place.
+An answer passes, a named rule is proved for it, or it has failed. Only white-box questions that the
+engine lacks are left out, and counted. `EngineFailed` ends the run and names the place.
 """
 
 from __future__ import annotations
@@ -40,12 +38,7 @@ def run(
     *,
     skip_missing: bool,
 ) -> ConformanceReport:
-    """
-    Run *suites* against *engine*.
-
-    A suite that the engine does not offer is named in the report with *skip_missing*; without, it
-    is a `ConfigError`.
-    """
+    """Run *suites*; a missing one is a `ConfigError`, or with *skip_missing* part of the report."""
     wanted = [suite for suite in Suite if suite in set(suites)]
     missing = tuple(suite for suite in wanted if suite not in engine.suites)
     if missing and not skip_missing:
@@ -104,9 +97,7 @@ def run_scenario(engine: EngineUnderTest, scenario: Scenario) -> Iterator[Answer
 
 
 def record_checks(engine: EngineUnderTest, vectors: RecordVectors) -> Iterator[Check]:
-    """
-    Give golden records both ways, the decoder's tolerance, and events that must not be written.
-    """
+    """Give golden records both ways, tolerated values, and events that must not be written."""
     refused: Json = {"refused": "not publishable"}
     for golden in vectors.golden:
         name, event = f"golden/{golden.name}", golden.event
@@ -151,10 +142,7 @@ def _run_checks(suite: Suite, checks: Iterable[Check]) -> SuiteReport:
 
 
 def _meets(expected: Json, actual: Json) -> bool:
-    """
-    Whether a vector's answer is the expected one; an engine words the reason of a refusal
-    itself.
-    """
+    """Whether a vector's answer is the expected one; the reason of a refusal may differ."""
     if isinstance(expected, dict) and len(expected) == 1:
         (key,) = expected
         if key in {"undecodable", "refused"}:

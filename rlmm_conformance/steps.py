@@ -1,9 +1,8 @@
 """
 Steps of a scenario as typed values: the operation of each, without its expectation.
 
-`parse_operation` is the only way in from JSON and refuses every field that the format does not
-name; `request_of` is the way out, with every default, so that an engine behind a pipe need not
-know the defaults.
+`parse_operation` refuses every field that the format does not name; `request_of` writes every
+default, so that an engine behind a pipe need not know them.
 """
 
 from __future__ import annotations
@@ -236,10 +235,7 @@ def parse_op(step: Mapping[str, Json]) -> StepOperation:
 
 
 def parse_operation(step: Mapping[str, Json], level: Level) -> Operation:
-    """
-    Read one step without its expectations; raises `FieldError` for a field that the format
-    lacks.
-    """
+    """Read one step without expectations; raises `FieldError` for an unknown field."""
     op = parse_op(step)
     if level is Level.CACHE and op in STORE_ONLY:
         msg = f"op '{op}' exists at store level only"

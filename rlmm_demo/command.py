@@ -54,12 +54,7 @@ _NOT_SHOWN: Final = 1
     help="Start no broker, even where Maven and a JDK are installed.",
 )
 def demo(
-    *,
-    history: bool,
-    folder: Path | None,
-    report: Path,
-    cache: Path | None,
-    without_broker: bool,
+    *, history: bool, folder: Path | None, report: Path, cache: Path | None, without_broker: bool
 ) -> None:
     """
     Tell one story in nine screens: a broker, copies by Spark, a kill, a disaster.
@@ -160,12 +155,7 @@ def _screens() -> tuple[Show, ...]:
     from rlmm_demo.screens.disaster import show_disaster  # noqa: PLC0415
     from rlmm_demo.screens.records import show_cold_read, show_copies, show_produce  # noqa: PLC0415
     from rlmm_demo.screens.scoreboard import show_scoreboard  # noqa: PLC0415
-    from rlmm_demo.screens.service_answers import (  # noqa: PLC0415
-        show_explain,
-        show_kill,
-        show_refusal,
-        show_start,
-    )
+    from rlmm_demo.screens.service_answers import show_explain, show_kill, show_refusal, show_start  # noqa: PLC0415
 
     return (
         show_start, show_produce, show_copies, show_cold_read, show_refusal, show_kill,
@@ -199,10 +189,7 @@ def _write_report(
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """
-    End everything that was started when a signal ends the demo; SIGHUP stays ignored under
-    nohup.
-    """
+    """End all processes in order on a signal; SIGHUP stays ignored under nohup."""
 
     def leave(number: int, _: object) -> None:
         sys.exit(128 + number)

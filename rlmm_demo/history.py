@@ -1,8 +1,7 @@
 """
 History: `rlmm demo --history` replays a recorded metadata topic and shows the answers.
 
-A real broker wrote the history, which is part of the package. The second half appends faulty
-events and shows their verdicts. The command connects to nothing and writes nothing.
+The second half appends faulty events and shows their verdicts, all in memory.
 """
 
 from __future__ import annotations
@@ -187,11 +186,7 @@ def _update(
     segment: SegmentMetadata, state: SegmentState = SegmentState.COPY_SEGMENT_FINISHED
 ) -> Event:
     return SegmentUpdate(
-        segment.id,
-        segment.broker_id,
-        segment.event_timestamp_ms,
-        segment.custom_metadata,
-        state,
+        segment.id, segment.broker_id, segment.event_timestamp_ms, segment.custom_metadata, state
     )
 
 

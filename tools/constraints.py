@@ -1,9 +1,7 @@
 """
-Writes constraints/: exact versions with hashes, and no word on where they are fetched.
+Writes constraints/: exact versions with hashes, without download addresses.
 
-One file for each install: `runtime.txt` for the service alone, `dev.txt` for everything that builds
-and checks it. The second is resolved under the first, so both name the same versions of what they
-share.
+`dev.txt` is resolved under `runtime.txt`, so both name the same versions of shared packages.
 """
 
 from __future__ import annotations

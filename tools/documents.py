@@ -1,8 +1,5 @@
 """
-Writes the generated documents: what the code already says is never typed a second time.
-
-Each function gives the Markdown that stands between the cog markers of one page; `make docs` puts
-it there and `make check` fails when it is not what the code says now.
+Writes the generated documents: each function gives the Markdown between cog markers of one page.
 """
 
 from __future__ import annotations
@@ -40,9 +37,7 @@ _State = TypeVar("_State", bound=IntEnum)
 def commands(
     command: click.Command = cli, name: str = "rlmm", parent: click.Context | None = None
 ) -> Iterator[click.Context]:
-    """
-    Yield every command with a context that knows its full name, each group before its members.
-    """
+    """Yield every command with a context that knows its full name, groups first."""
     settings = {**command.context_settings, "terminal_width": HELP_WIDTH}
     context = click.Context(command, parent, name, **settings)
     yield context
@@ -54,9 +49,7 @@ def commands(
 
 
 def errors(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
-    """
-    Yield every error class of `rlmm.errors`, each before those derived from it, as they are drawn.
-    """
+    """Yield every error class of `rlmm.errors`, bases first, in the drawn order."""
     yield root
     drawing = rlmm.errors.__doc__ or ""
     for derived in sorted(
@@ -67,11 +60,7 @@ def errors(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
 
 
 def cli_reference() -> str:
-    """
-    Return the options that many commands share, once, then the help of every command.
-
-    The section of a command shows its own options and names the shared ones.
-    """
+    """Return shared options once, then each command's help, which names shared ones alone."""
     contexts = list(commands())
     counts = Counter(record for context in contexts for record in _records(context).values())
     # Of an option with several texts the most frequent one is shared.

@@ -1,7 +1,4 @@
-"""
-Writes the tables of `docs/wire-protocol.md` from the code: methods, errors with their fields,
-limits, and the example, byte by byte.
-"""
+"""Writes the tables and the byte example of `docs/wire-protocol.md` from the code."""
 
 from __future__ import annotations
 

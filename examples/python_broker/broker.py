@@ -1,9 +1,7 @@
 """
 A broker: it leads and follows partitions, copies their segments and answers consumers.
 
-Leadership drives everything: the broker reports each change to the metadata service at once, copies
-the partitions that it leads, and answers only for its own partitions. Partitions do not wait for
-each other.
+It reports each change of leadership to the service at once, and answers only for its partitions.
 """
 
 from __future__ import annotations

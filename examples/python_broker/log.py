@@ -1,8 +1,7 @@
 """
-A partition's local log: records in segments, and which leader epoch each offset was written in.
+A partition's local log in memory: records in segments, and the leader epoch of each offset.
 
-In memory, and no more of a log than tiering needs. Invariant: the epochs rise with the offsets, and
-the newest segment is never sealed.
+Invariant: the epochs rise with the offsets, and the newest segment is never sealed.
 """
 
 from __future__ import annotations

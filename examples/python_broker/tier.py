@@ -1,9 +1,4 @@
-"""
-The tier of sealed segments: objects by name, in memory.
-
-A name is made of topic id, partition, start offset and segment id, so that equal segments have
-equal names and no two copies share one.
-"""
+"""The tier of sealed segments: objects by name, in memory; no two copies share a name."""
 
 from __future__ import annotations
 

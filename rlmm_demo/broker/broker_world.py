@@ -118,10 +118,7 @@ class BrokerWorld(DemoWorld):
         ]  # fmt: skip
 
     def forget_local(self) -> str:
-        """
-        Let the broker's retention delete the local copies; it rolls the active segments
-        first.
-        """
+        """Let retention delete the local copies; the broker rolls active segments first."""
         settings = ",".join(f"{name}={value}" for name, value in _NOTHING_LOCAL.items())
         alter, change = ("--alter", "--entity-type"), "--add-config"
         changes = (
@@ -150,10 +147,7 @@ class BrokerWorld(DemoWorld):
         return ["--bootstrap-server", self._broker.bootstrap]
 
     def lose_metadata(self) -> str:
-        """
-        The broker's tier stands still while no service runs, so it never sees the empty
-        topic.
-        """
+        """Delete the topic while no service runs, so the broker never sees it empty."""
         delete = ("--delete", "--topic", METADATA_TOPIC)
         create = (
             "--create", "--topic", METADATA_TOPIC, "--partitions", str(_METADATA_PARTITIONS),

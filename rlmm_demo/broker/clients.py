@@ -1,7 +1,4 @@
-"""
-Clients of the demonstration's broker: records in all codecs and in transactions, and events that
-another broker of the cluster could have written.
-"""
+"""Clients of the demonstration's broker: records, transactions and another broker's events."""
 
 from __future__ import annotations
 
@@ -23,10 +20,7 @@ _BATCH_BYTES: Final = 32_768
 
 
 def produce(bootstrap: str, topic: str, portions: Sequence[RecordPortion]) -> list[list[int]]:
-    """
-    Send all portions in order, and abort the transactional ones; return the offsets of each
-    portion.
-    """
+    """Send all portions in order, abort the transactional ones, and return their offsets."""
     return asyncio.run(_produce(bootstrap, topic, portions))
 
 

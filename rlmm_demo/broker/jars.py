@@ -1,7 +1,4 @@
-"""
-Jars of a broker: Kafka's, fetched by Maven, and our plugins, built from their sources. Both are
-made once and kept in a cache folder; an interrupted run leaves no folder that looks whole.
-"""
+"""Jars of a broker: Kafka's by Maven and our plugins from source, cached; no run leaves a part."""
 
 from __future__ import annotations
 

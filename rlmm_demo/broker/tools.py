@@ -40,10 +40,7 @@ class KafkaTools:
         return done.stdout
 
     def consume(self, words: Sequence[str], count: int) -> Iterator[tuple[int, int, str]]:
-        """
-        Return partition, offset and value of *count* records, fewer after ten seconds
-        without one.
-        """
+        """Return partition, offset and value of *count* records, fewer after 10 s without one."""
         printed = [
             word for one in _PRINTED for word in ("--formatter-property", f"print.{one}=true")
         ]

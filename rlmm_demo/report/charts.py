@@ -1,8 +1,7 @@
 """
-The three charts of the report, drawn by matplotlib as SVG that asks no other place for anything.
+The three charts of the report, drawn by matplotlib as SVG without outside references.
 
-Equal values give the same bytes: no date is written, and texts stay texts in a font of the reader.
-A chart with very many marks holds them as one picture of pixels, so its size stays small.
+Equal values give the same bytes. A chart with very many marks holds them as pixels.
 """
 
 from __future__ import annotations

@@ -96,10 +96,7 @@ class TierMap:
 
 @dataclass(frozen=True, slots=True)
 class ReplayCurve:
-    """
-    The records that a state held at each time, in seconds, and the time when it was ready. Curves
-    in one chart count from the same moment of their starts.
-    """
+    """The records held by seconds from the common start, and the time when ready."""
 
     label: str
     points: tuple[tuple[float, int], ...]
@@ -118,9 +115,7 @@ class StallSamples:
 
     @classmethod
     def of(
-        cls,
-        points: Iterable[tuple[float, float]],
-        replayed_s: tuple[float, float] | None = None,
+        cls, points: Iterable[tuple[float, float]], replayed_s: tuple[float, float] | None = None
     ) -> StallSamples | None:
         """Return samples with percentiles by nearest rank; `None` where there are no samples."""
         kept = tuple(points)

@@ -1,6 +1,5 @@
 """
-The nine screens of the demonstration: a function each, `show_...(stage, world, facts)`. `facts`
-holds the values that one screen passes to a later one.
+The nine screens: `show_...(stage, world, facts)`; `facts` holds values for later screens.
 
 Nothing imports it.
 
@@ -37,18 +36,12 @@ class DemoFigures:
     ends: dict[int, int] = field(default_factory=dict)
     """Partition -> the offset behind its last record."""
     archive: TopicIdPartition | None = None
-    """
-    A partition of another topic, with a long history in the metadata partition of the first
-    one.
-    """
+    """A partition of another topic whose long history lies in the first one's metadata."""
     full: DemoStart | None = None
     answers: dict[str, Any] = field(default_factory=dict)
 
     def expected(self, world: DemoWorld) -> Checksum:
-        """
-        Return the checksum of the records that the reader of that world gets from offset 0
-        on.
-        """
+        """Return the checksum of the records that the world's reader gets from offset 0."""
         if world.has_broker:
             return checksum_of(self.rows)
         # Who reads the tier alone is not given the active segments.

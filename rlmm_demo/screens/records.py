@@ -100,9 +100,7 @@ def _is_closed(segment: Path) -> bool:
 
 
 def _run(world: DemoWorld) -> tuple[CommandResult, dict[str, Any]]:
-    """
-    Return the job's output and report; the report of an adoption becomes that of its one topic.
-    """
+    """Return the job's output and report; an adoption's report becomes that of its topic."""
     report = world.folder / "copies.json"
     said = world.run_told(
         world.copy_words(), "--sidecar", str(world.socket), *world.store.flags(),

@@ -1,7 +1,4 @@
-"""
-Watching a service start from outside: the records it has read at each time, its answers before it
-is ready, and the time that look-ups take meanwhile.
-"""
+"""Watching a service start: records read by time, answers before it is ready, look-up times."""
 
 from __future__ import annotations
 
@@ -52,10 +49,7 @@ class DemoStart:
 def watch(
     service: DemoService, label: str, asked: TopicIdPartition, beside: TopicIdPartition | None
 ) -> DemoStart:
-    """
-    Follow a service from its start until it is ready. Times count from its assignment, except
-    `whole_s`.
-    """
+    """Follow a service until it is ready; times but `whole_s` count from its assignment."""
     started_s = time.monotonic()
     service.wait_listening()
     asking = _Asking(service.socket, asked, is_until_answered=True)

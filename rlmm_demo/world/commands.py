@@ -25,10 +25,7 @@ class CommandResult(NamedTuple):
 def run_command(
     words: list[str], *, finds: bool = False, environ: Mapping[str, str] | None = None
 ) -> CommandResult:
-    """
-    Run `rlmm` with *words*; raises `EngineFailed` for any exit code but 0, or 1 where it
-    *finds*.
-    """
+    """Run `rlmm`; raises `EngineFailed` for an exit code other than 0, or 1 with *finds*."""
     command = [sys.executable, "-m", "rlmm", *words, "--output", "table"]
     if environ is None:
         environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}

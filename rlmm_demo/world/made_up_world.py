@@ -1,7 +1,4 @@
-"""
-Made-up world: the service on an embedded log, and a log folder in a broker's form, written by the
-log of our own.
-"""
+"""Made-up world: the service on an embedded log, and log folders as a broker writes them."""
 
 from __future__ import annotations
 
@@ -25,13 +22,7 @@ from rlmm.partition_log.settings import LogSettings, SyncPolicy
 from rlmm.process.wiring import LOG_FOLDER, SNAPSHOT_FOLDER
 from rlmm.records.compression import Compression
 from rlmm.records.control import ControlType
-from rlmm.records.writer import (
-    NO_PRODUCER,
-    Producer,
-    build_batch,
-    build_control_batch,
-    records_of,
-)
+from rlmm.records.writer import NO_PRODUCER, Producer, build_batch, build_control_batch, records_of
 from rlmm_demo.world.events import place_of
 from rlmm_demo.world.records import PARTITIONS, SEGMENT_BYTES, TOPIC
 from rlmm_demo.world.world import DemoWorld, has_spark, versions
@@ -155,10 +146,7 @@ class MadeUpWorld(DemoWorld):
         self.service.wait_ready()
 
     def abandon(self, partition: TopicIdPartition) -> None:
-        """
-        Start the deletion of the partition and leave it open: no cluster can tell that it
-        is gone.
-        """
+        """Start the partition's deletion and leave it open, as no cluster can report it gone."""
         for state in (_MARKED, _STARTED):
             event = PartitionDelete(partition, 1, SYSTEM_CLOCK.now_ms(), state)
             self.service.client.put_partition_delete(event)

@@ -1,7 +1,4 @@
-"""
-Segment reading without a broker: a program that prints partition, offset and value of every
-committed record in the tier.
-"""
+"""Segment reading: a program that prints partition, offset and value of committed records."""
 
 from __future__ import annotations
 

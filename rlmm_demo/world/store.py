@@ -57,11 +57,9 @@ class FolderStore:
         return ["--store", str(self._folder)]
 
     def options(self) -> dict[str, str]:
-        """Return the options of Spark's data source."""
         return {"store": str(self._folder)}
 
     def properties(self) -> dict[str, str]:
-        """Return the properties of a broker's storage manager."""
         return {"rsm.config.storage.root": str(self._folder)}
 
     def sizes(self) -> dict[str, int]:
@@ -69,7 +67,6 @@ class FolderStore:
         return {path.relative_to(self._folder).as_posix(): path.stat().st_size for path in files}
 
     def upload(self, files: Iterable[Path]) -> None:
-        """Copy files beside the tier as a plain program does, and delete them again."""
         beside = self._folder.with_name("yardstick")
         beside.mkdir()
         for number, file in enumerate(files):
@@ -96,14 +93,12 @@ class BucketStore:
         ]  # fmt: skip
 
     def options(self) -> dict[str, str]:
-        """Return the options of Spark's data source."""
         return {
             "store": f"s3://{_BUCKET}/", "endpoint": self._endpoint, "region": "us-east-1",
             "pathStyle": "true",
         }  # fmt: skip
 
     def properties(self) -> dict[str, str]:
-        """Return the properties of a broker's storage manager."""
         return {
             "rsm.config.storage.s3.bucket.name": _BUCKET,
             "rsm.config.storage.s3.endpoint.url": self._endpoint,
@@ -118,7 +113,6 @@ class BucketStore:
         return {one["Key"]: one["Size"] for page in pages for one in page.get("Contents", [])}
 
     def upload(self, files: Iterable[Path]) -> None:
-        """Copy files beside the tier as a plain program does, and delete them again."""
         keys = []
         for number, file in enumerate(files):
             keys.append(f"yardstick/{number}")

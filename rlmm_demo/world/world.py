@@ -192,9 +192,7 @@ class DemoWorld(ABC):
 
 
 def meaning(segment: Any) -> object:
-    """
-    Return the fields that a broker reads by; writer and time of an event are not in the bucket.
-    """
+    """Return the fields that a broker reads by; the bucket lacks an event's writer and time."""
     if segment is None or isinstance(segment, Exception):
         return type(segment).__name__
     return (

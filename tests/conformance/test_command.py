@@ -36,10 +36,7 @@ def test_run_when_nothing_fails_prints_what_the_document_shows() -> None:
 
 
 def test_run_when_a_step_fails_names_it_and_exits_with_one(vectors: Path) -> None:
-    """
-    A failed step is one line with file, scenario, step, operation, expected and actual answer, and
-    exit code 1.
-    """
+    """A failed step is one line with its place and both answers, and exit code 1."""
     result = CliRunner().invoke(cli, ["conformance", "run", "--vectors", str(vectors)])
     assert result.exit_code == 1
     assert (
@@ -82,10 +79,7 @@ def test_run_when_asked_for_json_prints_every_difference(vectors: Path) -> None:
 
 
 def test_run_when_given_several_files_runs_them_all(vectors: Path, tmp_path: Path) -> None:
-    """
-    The command runs each of several files as a corpus of its own, so that names may repeat between
-    files.
-    """
+    """Each of several files is a corpus of its own, so names may repeat between files."""
     other = tmp_path / "w.json"
     other.write_text(
         json.dumps([{"name": "one", "level": "cache", "steps": [add("a", 0, 9), ask("list", [])]}])

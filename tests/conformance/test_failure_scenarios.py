@@ -1,21 +1,9 @@
-"""
-Numbered failure scenarios of events and queries, as histories that any implementation can play;
-here the real engine plays them.
-"""
+"""Numbered failure scenarios of events and queries, as histories that the real engine plays."""
 
 from __future__ import annotations
 
 from rlmm_conformance.python_engine import PythonEngine
-from tests.conformance.play import (
-    FINISHED,
-    Step,
-    add,
-    ask,
-    copied,
-    deleted,
-    differences,
-    update,
-)
+from tests.conformance.play import FINISHED, Step, add, ask, copied, deleted, differences, update
 
 MARKED = "DELETE_PARTITION_MARKED"
 STARTED = "DELETE_PARTITION_STARTED"
@@ -72,10 +60,7 @@ def test_f74_segment_when_overwritten_stays_in_listing_and_size() -> None:
 
 
 def test_f75_offset_when_only_an_older_segment_covers_it_is_found() -> None:
-    """
-    An offset that only an older finished segment covers is found, although the slots have a hole
-    there.
-    """
+    """An offset that only an older finished segment covers is found despite a hole in the slots."""
     late = [*copied("a", 0, 200), *copied("b", 0, 100), ask("get", None, epoch=0, offset=150)]
     inner = [*copied("a", 0, 200), *copied("b", 50, 100), ask("get", None, epoch=0, offset=150)]
     assert rules_of(*late) == ["cover-lookup"]
@@ -113,10 +98,7 @@ def test_f77_listing_when_states_differ_holds_all_but_the_deleted() -> None:
 
 
 def test_f79_history_when_replayed_a_second_time_ends_in_the_same_state() -> None:
-    """
-    A second replay of a history gives the same state: repeated adds are dropped or replaced, and
-    repeated finishes and deletions change nothing.
-    """
+    """A second replay drops or replaces adds, and its finishes and deletions change nothing."""
     history = [*copied("a", 0, 9), *copied("b", 10, 19), *copied("c", 20, 29), *deleted("c")]
     questions = [
         ask("list_epoch", ["a", "b"], epoch=0),
@@ -198,10 +180,7 @@ def test_f83_partition_when_unknown_unready_or_empty_gives_three_answers() -> No
 
 
 def test_f84_segment_when_its_fields_cannot_be_meant_is_refused() -> None:
-    """
-    A segment without epochs, with an end before its start, or with a negative start is an illegal
-    argument.
-    """
+    """A segment without epochs, with a falling range or a negative start is refused."""
     refused: Step = {"expect": {"error": "illegal_argument"}}
     steps = [
         add("a", 0, 9, {}) | refused,

@@ -65,9 +65,7 @@ def test_python_engine_when_scenario_is_played_answers_as_model_with_all_rules(
 
 
 def test_python_engine_when_whole_corpus_runs_differs_only_by_cover_and_shard() -> None:
-    """
-    The engine fails no step in any suite, leaves none out, and has only the known differences.
-    """
+    """The engine fails and leaves out no step, and has only the known differences."""
     engine = PythonEngine()
     report = run(engine, [CORPUS], load_record_vectors(), list(Suite), skip_missing=False)
     assert [(suite.suite, suite.checks, suite.not_asked) for suite in report.suites] == [

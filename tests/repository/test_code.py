@@ -35,9 +35,7 @@ The only part of the Kafka client that the record layer may use: its compiled re
 
 
 def findings(per_file: dict[Path, list[str]]) -> list[str]:
-    """
-    Return findings of many files as lines that name the file; a failing assertion shows them all.
-    """
+    """Return findings of many files as lines that name the file."""
     return [f"{path}: {finding}" for path, found in per_file.items() for finding in found]
 
 
@@ -52,9 +50,7 @@ def test_tasks_are_created_only_in_listed_sources() -> None:
 
 
 def test_nothing_prints() -> None:
-    """
-    Output goes through the command line's output or through logging, never through the builtin.
-    """
+    """Output goes through the command line's output or logging, never through print."""
     assert not findings({path: rules.prints(tree.parse(path)) for path in tree.python_files()})
 
 
@@ -90,10 +86,7 @@ def test_names_say_something() -> None:
 
 
 def test_of_aiokafka_only_the_record_reader_is_used_outside_the_kafka_log() -> None:
-    """
-    Only the Kafka client imports the network parts of aiokafka, and the demonstration, which is a
-    plain user of Kafka; the record layer imports the reader.
-    """
+    """Only the Kafka client and the demonstration import the network parts of aiokafka."""
     assert not [
         f"{path}:{line}: {name}"
         for path in tree.python_files(*tree.PACKAGES)

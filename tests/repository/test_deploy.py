@@ -1,7 +1,4 @@
-"""
-The files in `deploy/` fit the service: every file parses, and every key, path, port, variable and
-option in them exists.
-"""
+"""The files in `deploy/` parse, and every key, path, port, variable and option in them exists."""
 
 from __future__ import annotations
 
@@ -236,10 +233,7 @@ def test_unit_has_only_options_that_systemd_knows(tmp_path: Path) -> None:
 
 
 def test_unit_fits_the_service_s_own_times_limits_and_exit_codes() -> None:
-    """
-    The unit waits longer than an orderly stop, allows all connections, and restarts after curable
-    errors.
-    """
+    """The unit outwaits an orderly stop, allows all connections, and restarts curable errors."""
     service = unit()["Service"]
     config = load().config
     assert service["Type"] == "notify"

@@ -1,7 +1,4 @@
-"""
-The manifests of `deploy/kubernetes` fit the service and each other: configuration, ports, probes,
-volumes, secrets and selectors.
-"""
+"""The manifests of `deploy/kubernetes` fit the service and each other."""
 
 from __future__ import annotations
 
@@ -82,10 +79,7 @@ def test_container_has_the_ports_paths_and_files_that_its_configuration_names(
 
 
 def test_pod_is_nobody_and_writes_nothing_but_its_volume(tmp_path: Path) -> None:
-    """
-    The pod is not root, has no rights and a read-only root file system, and has time for an orderly
-    stop.
-    """
+    """The pod is not root, has no rights, a read-only root, and time for an orderly stop."""
     pod = manifest("base/deployment.yaml", "Deployment")["spec"]["template"]["spec"]
     security = {**pod["securityContext"], **pod["containers"][0]["securityContext"]}
     assert security["runAsNonRoot"]

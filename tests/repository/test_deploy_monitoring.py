@@ -1,7 +1,4 @@
-"""
-Alerts, dashboard and pages fit the service: every metric and label exists, and every alert has a
-section with a remedy.
-"""
+"""Alerts, dashboard and pages name existing metrics and labels; every alert has a remedy."""
 
 from __future__ import annotations
 
@@ -105,9 +102,7 @@ def test_every_section_about_an_alert_has_its_alert() -> None:
 
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
-def test_section_about_an_alert_then_names_a_command_that_shows_more(
-    alert: dict[str, str],
-) -> None:
+def test_section_about_an_alert_then_names_a_command_that_shows_more(alert: dict[str, str]) -> None:
     """Each section names at least one of our commands, and all of them exist with their options."""
     section = tree.read(Path(PAGE)).partition(f"\n### {alert['alert']}\n")[2]
     named = re.findall(r"`rlmm ([a-z][^`]*)`", section.partition("\n#")[0])
@@ -120,10 +115,7 @@ def test_section_about_an_alert_then_names_a_command_that_shows_more(
 def test_alert_then_is_tried_where_it_is_raised_and_where_it_just_is_not(
     alert: dict[str, Any],
 ) -> None:
-    """
-    Each alert is raised in its case with its whole text; in the other case it stays quiet although
-    all its metrics are there, and also a minute before it is raised.
-    """
+    """Each alert is raised in its case with its text, and quiet before it and in its other case."""
     raised: list[dict[str, Any]] = []
     last_minute = False
     for test in documents_of(TRIED)[0]["tests"]:

@@ -134,9 +134,7 @@ def test_architecture_names_files_that_exist() -> None:
 
 
 def test_failures_that_clients_meet_are_shown_through_the_socket_by_tests_that_exist() -> None:
-    """
-    Each of them has a row; its first test goes through the socket, or the row says why it does not.
-    """
+    """Each row's first test goes through the socket, or the row says why it does not."""
     rows = re.findall(
         r"^\| F(\d+) \| .+? \| (.+?) \| (`.+`) \|$",
         tree.read(Path("docs/failure-scenarios.md")),

@@ -31,10 +31,7 @@ def detecting_blocking(*modules: str) -> Iterator[None]:
 
 @contextmanager
 def detecting_for_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """
-    Detect while a test runs. A call that the test replaced was the detector's wrapper: it is
-    removed afterwards, or it would stay for the tests that follow.
-    """
+    """Detect while a test runs, and remove the wrapper that a test's replacement left behind."""
     with detecting_blocking("rlmm"):
         yield
         monkeypatch.undo()
@@ -42,8 +39,6 @@ def detecting_for_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """
-    Fail tests that import this fixture, or whose `conftest.py` does, when a call blocks the loop.
-    """
+    """Fail a test that imports this fixture when a call blocks the loop."""
     with detecting_for_a_test(monkeypatch):
         yield

@@ -1,8 +1,4 @@
-"""
-Events for tests, in one line each: a test names some fields and leaves the rest to defaults.
-
-A segment is named by its id, or by a label for a segment of `tp()`: equal labels, equal segments.
-"""
+"""Events for tests in one line each; equal labels name equal segments of `tp()`."""
 
 from __future__ import annotations
 
@@ -12,12 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
-from rlmm.metadata.segment import (
-    PartitionDeleteState,
-    SegmentMetadata,
-    SegmentState,
-    sorted_epochs,
-)
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState, sorted_epochs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,10 +23,7 @@ def tp(name: str = "orders", partition: int = 7, topic_id: Uuid = TOPIC_ID) -> T
 
 
 def segment_id(label: Label, partition: TopicIdPartition | None = None) -> SegmentId:
-    """
-    Return the segment *label* of *partition*. A number becomes the low half of the uuid, so numbers
-    sort as the ids do; a text is hashed.
-    """
+    """Return the segment *label*: numbers keep their order as uuids, a text is hashed."""
     if isinstance(label, SegmentId):
         return label if partition is None else SegmentId(partition, label.uuid)
     if isinstance(label, int):

@@ -1,7 +1,4 @@
-"""
-An engine over a topic in memory, and the steps of tests with it. For a `VirtualTimeLoop`: time
-passes as soon as nothing else can happen.
-"""
+"""An engine over a topic in memory, for a `VirtualTimeLoop`, and the steps of tests with it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """
-An event loop whose time passes only when nothing else can happen, and then at once.
+An event loop whose time passes at once when nothing else can happen.
 
-Timeouts, pauses and long polls of minutes take no time, and their order is that of their times. For
-tests that wait for timers alone, not for sockets or processes. Time does not leap while another
-thread of the process is at work: a deadline of seconds must not pass milliseconds of it.
+For tests that wait for timers alone. Time stands while another thread of the process works.
 """
 
 from __future__ import annotations
@@ -94,11 +92,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def leap(seconds: float) -> None:
-    """
-    Let *seconds* pass now for the timers of the running loop. For tests that wait for threads on a
-    loop with the machine's time: the deadline passes when the call hangs, however busy the machine
-    is.
-    """
+    """Let *seconds* pass for timers of a loop with the machine's time, also on a busy machine."""
     loop = asyncio.get_running_loop()
     before = loop.time
     loop.time = lambda: before() + seconds  # type: ignore[method-assign]

@@ -59,10 +59,7 @@ def test_metadata_partitions_when_given_then_all_that_lives_there_is_covered() -
 
 
 def test_user_partitions_when_given_then_neighbours_are_read_and_not_covered() -> None:
-    """
-    The service reads other partitions of an assigned metadata partition, and does not answer for
-    them.
-    """
+    """The service reads other partitions of a metadata partition, and does not answer for them."""
     given = Assignment.of_user([HERE])
     assert given.metadata_partitions(COUNT) == {place(HERE)}
     assert given.covers(HERE, place(HERE))
@@ -162,8 +159,6 @@ def test_assignment_when_made_twice_then_is_equal() -> None:
 
 @pytest.mark.parametrize("number", [1.5, True, "1", None], ids=repr)
 def test_f37_metadata_partition_that_is_no_number_then_is_refused(number: Any) -> None:
-    """
-    The assignment refuses a number that no metadata partition can have, before it reaches the log.
-    """
+    """The assignment refuses an impossible metadata partition before it reaches the log."""
     with pytest.raises(InvalidArgument, match=f"number from 0, got {number!r}"):
         Assignment.of_metadata([0, number])

@@ -34,10 +34,7 @@ class OneState:
 
 
 async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path: Path) -> None:
-    """
-    The restored state is frozen for the garbage collector as a whole, and keeping it freezes
-    nothing.
-    """
+    """The restored state is frozen for the collector as a whole; keeping it freezes nothing."""
     done: list[int] = []
     states = OneState()
 

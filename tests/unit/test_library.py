@@ -205,9 +205,7 @@ async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(tmp_pa
 async def test_library_when_left_in_another_way_then_is_closed_all_the_same(
     tmp_path: Path, error: Exception | None
 ) -> None:
-    """
-    An error that ends the block is raised after the last snapshot and the release of the folder.
-    """
+    """An error that ends the block is raised after the last snapshot and the folder's release."""
     threads = own_threads()
     loop = asyncio.get_running_loop()
 

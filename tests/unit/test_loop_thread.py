@@ -267,9 +267,7 @@ def test_blocking_verb_then_keeps_name_docstring_parameters_and_types(thread: Lo
 
 
 async def test_blocking_verb_when_called_on_an_event_loop_then_refused(thread: LoopThread) -> None:
-    """
-    The call is refused because it would block the loop, and the message names the alternative.
-    """
+    """The call is refused since it would block the loop; the message names the alternative."""
     client = BlockingClient(thread)
     with pytest.raises(InvalidArgument, match="use the client itself"):
         client.count(1)

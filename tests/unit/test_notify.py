@@ -160,10 +160,7 @@ def test_status_when_it_changes_then_is_told(hearing: Hearing) -> None:
 def test_watchdog_when_the_reading_goes_on_then_hears_it_twice_within_its_time(
     hearing: Hearing,
 ) -> None:
-    """
-    The watchdog gets two signs within its time from a process that reads, waits for a log, or
-    stops.
-    """
+    """A process that reads, waits or stops gives the watchdog two signs within its time."""
 
     async def steps() -> None:
         loop = asyncio.get_running_loop()
@@ -213,9 +210,7 @@ def test_stop_and_reload_then_are_told_at_once(hearing: Hearing) -> None:
     run(steps())
 
 
-def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(
-    hearing: Hearing,
-) -> None:
+def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(hearing: Hearing) -> None:
     """A reload sends READY at its end only if the process was ready at its beginning."""
 
     async def steps() -> None:
@@ -230,9 +225,7 @@ def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(
 
 
 def test_ready_when_the_supervisor_was_away_then_is_said_when_it_is_back(tmp_path: Path) -> None:
-    """
-    The service repeats READY when the supervisor is back, and no failed message raises an error.
-    """
+    """READY is repeated when the supervisor is back, and no failed message raises."""
 
     async def steps() -> None:
         path = tmp_path / "notify"

@@ -72,10 +72,7 @@ def test_outcome_when_its_task_has_ended_then_is_told_while_others_still_run(
 def test_units_when_they_are_run_then_each_is_a_task_of_its_own(
     spark_engine: ExecutionEngine,
 ) -> None:
-    """
-    The engine runs each unit in a task of its own, so that a unit that kills its worker kills no
-    other unit.
-    """
+    """Each unit runs in a task of its own, so one that kills its worker kills no other unit."""
     tasks = spark_engine.run_units([Unit(number, "task") for number in range(20)], work)
     assert len(set(tasks)) == 20
 
@@ -135,9 +132,7 @@ def of_the_driver_alone(
 def test_engine_when_workers_have_another_version_then_is_unfit(
     rdd_engine: ExecutionEngine, not_waiting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The engine runs nothing and names both versions when driver and workers have different versions.
-    """
+    """With different versions of driver and workers the engine runs nothing and names both."""
     monkeypatch.setattr(rounds, "TaskContext", partial(TaskContext, version="0.0.1"))
     with pytest.raises(EngineUnfit, match=r"no unit can run: the driver is rlmm 0\.0\.1, a worker"):
         rdd_engine.run_units([Unit(1), Unit(2)], work)

@@ -35,10 +35,7 @@ def test_outcomes_when_there_are_no_units_then_are_none(engine: ExecutionEngine)
 def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
     engine: ExecutionEngine,
 ) -> None:
-    """
-    The engine reports each unit's outcome once, in the thread that called it, so that the caller
-    needs no lock.
-    """
+    """The engine reports each outcome once, in the caller's thread, so no lock is needed."""
     told: list[object] = []
     threads: set[threading.Thread] = set()
 
@@ -63,9 +60,7 @@ def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
 def test_unit_when_it_fails_then_it_alone_is_lost(
     engine: ExecutionEngine, does: str, why: str
 ) -> None:
-    """
-    A unit that raises, exits or returns a value that cannot be sent is lost alone, with the reason.
-    """
+    """A unit that raises, exits or returns an unsendable value is lost alone, with the reason."""
     outcomes = engine.run_units([Unit(4), Unit(5, does), Unit(6)], work)
     lost = outcomes[1]
     assert isinstance(lost, UnitLost)
@@ -77,10 +72,7 @@ def test_unit_when_it_fails_then_it_alone_is_lost(
 def test_unit_when_it_fails_then_is_not_tried_again(
     engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """
-    The engine does not repeat a unit that failed by itself; it repeats a unit only when its worker
-    died.
-    """
+    """The engine repeats a unit only when its worker died, not when the unit failed."""
     engine.run_units([Unit(1, "raise", tmp_path)], work)
     assert runs(tmp_path, 1) == 1
 

@@ -1,6 +1,4 @@
-"""
-The example broker: the failure scenarios of copying and reading, as far as they are a broker's.
-"""
+"""The example broker: the failure scenarios of copying and reading that concern a broker."""
 
 from __future__ import annotations
 
@@ -127,10 +125,7 @@ async def test_broker_when_it_becomes_leader_then_tiers_and_reads_back_what_it_t
 async def test_f102_copy_when_it_was_started_and_not_finished_then_made_again_under_a_new_id(
     town: Town,
 ) -> None:
-    """
-    Failure scenario F102: an unfinished copy is made again under a new id, and reported when it is
-    old.
-    """
+    """F102: an unfinished copy is made again under a new id, and reported when it is old."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10)
@@ -169,9 +164,7 @@ async def test_f103_leaders_when_their_logs_rolled_differently_then_no_hole_and_
 async def test_f103_segment_when_its_beginning_is_covered_then_only_the_rest_is_copied(
     town: Town,
 ) -> None:
-    """
-    Failure scenario F103: the broker copies only the rest of a segment whose beginning is covered.
-    """
+    """F103: the broker copies only the rest of a segment whose beginning is covered."""
     one, two = town.broker(1), town.broker(2)
     fill(one.become_leader(TP, 0), 10)
     await one.tick()
@@ -248,9 +241,7 @@ async def test_f108_upload_when_refused_for_good_then_undone_and_forgotten(town:
 
 
 async def test_f108_deletion_when_it_fails_then_stays_known_and_is_tried_again(town: Town) -> None:
-    """
-    Failure scenarios F108 and F114: the next run finds a started deletion by its state and ends it.
-    """
+    """F108, F114: the next run finds a started deletion by its state and ends it."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10)
@@ -291,9 +282,7 @@ async def test_f109_segment_when_its_epochs_are_not_known_then_an_error(town: To
 
 
 async def test_f110_lookup_when_the_epoch_of_the_data_misses_then_fails_closed(town: Town) -> None:
-    """
-    Failure scenario F110: a segment of a divergent log is not served although it covers the offset.
-    """
+    """F110: a segment of a divergent log is not served although it covers the offset."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10, 10)
@@ -306,9 +295,7 @@ async def test_f110_lookup_when_the_epoch_of_the_data_misses_then_fails_closed(t
     assert await broker.fetch(TP, 3) == BROKEN
 
 
-async def test_f110_lookup_then_uses_the_epoch_of_the_data_and_not_the_leaders(
-    town: Town,
-) -> None:
+async def test_f110_lookup_then_uses_the_epoch_of_the_data_and_not_the_leaders(town: Town) -> None:
     """Failure scenario F110: a record of an old epoch is found in that epoch, under any leader."""
     broker = town.broker()
     log = broker.become_leader(TP, 2)
@@ -336,10 +323,7 @@ FAULTS: dict[str, Any] = {
 async def test_f111_read_when_the_answer_is_not_known_then_retriable_and_never_out_of_range(
     town: Town, fault: Any, told: Any
 ) -> None:
-    """
-    Failure scenario F111: a starting service gives a retriable error, so no consumer resets its
-    offset.
-    """
+    """F111: a starting service gives a retriable error, so no consumer resets its offset."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10, 10)

@@ -93,10 +93,7 @@ async def test_questions_when_asked_of_our_plugin_and_of_kafkas_own_manager_agre
     ours: Callable[[], StockPeer],
     sidecar: Beside,
 ) -> None:
-    """
-    Kafka's own manager reads the events our plugin wrote and gives equal listings, sizes,
-    watermarks and a thousand equal look-ups.
-    """
+    """Kafka's own manager answers equally from the events that our plugin wrote."""
     chance = random.Random(7)
     partition = new_partition("equal")
     stock = stock_peer(kafka_broker.bootstrap)
@@ -130,10 +127,7 @@ async def test_refusals_when_met_by_our_plugin_are_those_of_kafkas_own_manager(
     ours: Callable[[], StockPeer],
     sidecar: Beside,
 ) -> None:
-    """
-    Both answer alike about an unknown, an empty and a deleted partition; an event for a foreign
-    partition is stored, and its writer gets an error.
-    """
+    """Both managers refuse alike; an event for a foreign partition is stored with an error."""
     empty, gone, other = (new_partition(name) for name in ("empty", "gone", "others"))
     stock = stock_peer(kafka_broker.bootstrap)
     await ready(empty, stock)

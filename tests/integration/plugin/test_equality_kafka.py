@@ -1,6 +1,5 @@
 """
-Our plugin and Kafka's own manager on one live topic, written by a tiering broker and by rival
-writers: every answer is equal, or a named rule explains the difference.
+Our plugin and Kafka's own manager on one live topic: answers are equal or a named rule applies.
 """
 
 from __future__ import annotations
@@ -144,10 +143,7 @@ def both(our_kafka: PluginKafka, plugins: Path, stock_peer: StockPeers) -> BothF
 
 
 async def live_topics(both: BothFollow) -> list[TopicIdPartition]:
-    """
-    Two topics of the broker: one with segments of two leader epochs and some lost to retention, one
-    that was deleted.
-    """
+    """Two topics: one with two leader epochs and lost segments, one that was deleted."""
     kafka = both.kafka
     for topic in ("orders", "gone"):
         await kafka.create_topic(topic)
@@ -175,10 +171,7 @@ def epochs_of(events: Iterable[LogEvent]) -> set[int]:
 async def test_answers_when_a_broker_tiers_and_others_write_then_equal_or_by_a_named_rule(
     both: BothFollow,
 ) -> None:
-    """
-    All listings, sizes, watermarks and two thousand look-ups agree through copies, retention, a
-    deleted topic, a new leader epoch and rival brokers.
-    """
+    """Both managers agree through copies, retention, deletion, a new epoch and rival brokers."""
     chance = random.Random(8)
     rivals = new_partition("rivals")
     await both.follow(rivals)
@@ -206,10 +199,7 @@ async def test_answers_when_a_broker_tiers_and_others_write_then_equal_or_by_a_n
 async def test_answers_when_histories_are_long_then_equal_or_by_a_named_rule(
     both: BothFollow, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Several seeds and tens of thousands of questions agree, also after a restart of the service from
-    its snapshots.
-    """
+    """Tens of thousands of questions agree, also after a restart from snapshots."""
     chance = random.Random(2)
     partitions = [new_partition(f"rivals-{seed}") for seed in range(SEEDS)]
     await both.follow(*partitions)

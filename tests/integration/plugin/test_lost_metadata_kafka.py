@@ -1,7 +1,4 @@
-"""
-The lost metadata topic, rebuilt from the bucket by `docs/operating.md`: the broker serves its tier
-again, with the service and with Kafka's own manager.
-"""
+"""The lost metadata topic, rebuilt from the bucket by `docs/operating.md`, serves both managers."""
 
 from __future__ import annotations
 
@@ -80,10 +77,7 @@ async def tier_of_both(kafka: PluginKafka, operator: Operator, traffic: Traffic)
 
 
 async def lose_by_deletion(kafka: PluginKafka) -> None:
-    """
-    Delete the topic. A service started then must not create or follow an empty one, and the broker
-    must give up no segment for it.
-    """
+    """Delete the topic; no empty one may be created or followed, no segment given up."""
     kafka.tools.topics("--delete", "--topic", METADATA_TOPIC)
     await until(lambda: not kafka.local_segments(METADATA_TOPIC, 0), "its log is gone")
     assert kafka.sidecar.stop() == CLEAN_SIDECAR
@@ -140,11 +134,7 @@ async def rebuild(operator: Operator, snapshots: Path, file: Path) -> int:
 async def test_metadata_topic_when_lost_and_rebuilt_then_the_broker_serves_its_tier_again(
     kafka: PluginKafka, tmp_path: Path, lose: Callable[[PluginKafka], Awaitable[None]]
 ) -> None:
-    """
-    A restarted broker changes nothing while the service is down; with the rebuilt topic consumers
-    read all from offset 0, new records are copied, the audit is clean, and Kafka's own manager
-    reads the topic.
-    """
+    """The broker serves its whole tier from the rebuilt topic, which Kafka's manager reads too."""
     operator = folder_operator(kafka)
     ledger = Ledger(TOPIC)
     traffic = Traffic(kafka.login, ledger, random.Random(3))

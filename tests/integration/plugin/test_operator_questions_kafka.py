@@ -1,6 +1,5 @@
 """
-Answers to an operator from the service beside a stock broker, which follows only the metadata
-partitions of its broker's user partitions.
+Answers to an operator from the service beside a stock broker, which follows its partitions only.
 """
 
 from __future__ import annotations
@@ -49,10 +48,7 @@ def one_of_others(places: Collection[int]) -> TopicIdPartition:
 async def test_operator_when_the_service_is_a_brokers_own_then_is_told_all_that_is_there(
     our_kafka: PluginKafka,
 ) -> None:
-    """
-    The service answers every question about the broker's topic with a note, refuses by name the
-    questions it cannot answer, and logs all of them.
-    """
+    """The service answers with a note, refuses by name what it cannot answer, and logs both."""
     await our_kafka.create_topic("orders", partitions=2)
     story = CoreStory.of(our_kafka, "orders")
     await story.traffic().plain(60)

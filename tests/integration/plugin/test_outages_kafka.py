@@ -100,10 +100,7 @@ def require_one_copy_each(kafka: PluginKafka, topic: str) -> None:
 async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_tier_kafka(
     lonely_kafka: PluginKafka,
 ) -> None:
-    """
-    Four segments wait while a service is away for 2 s, then without metadata for 2 s: the tier gets
-    no object meanwhile, and each segment once after that.
-    """
+    """Four segments wait for the metadata, and then the tier gets each of them once."""
     kafka, ledger = lonely_kafka, Ledger("orders")
     await kafka.create_topic("orders")
     traffic = Traffic(kafka.login, ledger, random.Random(106))
@@ -140,10 +137,7 @@ async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_
 async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_second_at_most_kafka(
     our_kafka: PluginKafka, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    While the service is gone, empty or hanging, one consumer gets a few answers a second, the
-    broker logs as often, its offset stays 0, and afterwards it gets every record.
-    """
+    """A consumer gets few answers a second, stays at offset 0, and later gets every record."""
     kafka = our_kafka
     ledger = await tiered_topic(kafka, 33)
     place = TopicPartition("orders", 0)
@@ -191,11 +185,7 @@ async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_secon
 async def test_broker_when_its_sidecar_hangs_ends_every_fetch_stops_promptly_and_goes_on_kafka(
     our_kafka: PluginKafka,
 ) -> None:
-    """
-    While answers stop, readers of the tier are answered by their deadlines, other clients notice
-    nothing and the broker stops in order; all goes on afterwards, with or without a restart of the
-    broker.
-    """
+    """Tier readers are answered by their deadlines, others notice nothing, the broker stops."""
     kafka = our_kafka
     await kafka.create_topic("orders")
     clients = Clients(kafka.login, "orders", random.Random(5), is_transactional=False)
@@ -244,10 +234,7 @@ async def answers(kafka: PluginKafka) -> dict[str, object]:
 async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_are_the_same_kafka(
     our_kafka: PluginKafka,
 ) -> None:
-    """
-    The service continues from its snapshot, or reads the whole topic without its folder, and gives
-    the same segments and records.
-    """
+    """With its snapshot or without its folder the service gives the same segments."""
     kafka, sidecar = our_kafka, our_kafka.sidecar
     ledger = await tiered_topic(kafka, 9)
     before = await answers(kafka)
@@ -274,10 +261,7 @@ async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_a
 async def test_records_when_broker_started_without_a_sidecar_are_tiered_once_it_is_there_kafka(
     lonely_kafka: PluginKafka,
 ) -> None:
-    """
-    A broker without a service takes and serves records; whenever the service is back each segment
-    is copied once and all is read.
-    """
+    """A broker without a service takes records; with it each segment is copied once."""
     kafka, ledger = lonely_kafka, Ledger("orders")
     traffic = Traffic(kafka.login, ledger, random.Random(2))
     await kafka.create_topic("orders")

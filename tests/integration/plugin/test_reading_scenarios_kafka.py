@@ -1,6 +1,5 @@
 """
-Numbered failure scenarios of reading, on stock brokers with our plugins: answers to consumers
-without metadata or store, and after an unclean election.
+Numbered failure scenarios of reading: consumers without metadata, without store, and diverged.
 """
 
 from __future__ import annotations
@@ -77,10 +76,7 @@ async def read_on(client: AIOKafkaConsumer) -> list[bytes | None]:
 async def test_f111_consumer_when_metadata_or_data_cannot_be_had_then_it_waits_and_never_jumps(
     our_kafka: PluginKafka,
 ) -> None:
-    """
-    F111: a consumer that would go to the end when out of range stays at offset 0 while the service
-    or the store is away, and then reads everything.
-    """
+    """F111: a consumer stays at offset 0 without service or store, and then reads all."""
     await tiered(our_kafka)
     our_kafka.sidecar.kill()
     async with jumpy_consumer(our_kafka.login) as client:
@@ -99,10 +95,7 @@ async def test_f111_consumer_when_metadata_or_data_cannot_be_had_then_it_waits_a
 async def test_f112_offsets_when_the_metadata_cannot_be_asked_then_no_answer_from_local_data_alone(
     our_kafka: PluginKafka,
 ) -> None:
-    """
-    F112: the broker answers with an error for offsets of tiered times while no metadata is
-    available, never with the first local record; the earliest offset stays the tier's.
-    """
+    """F112: offsets of tiered times are an error without metadata, never the first local one."""
     await tiered(our_kafka)
     wanted = 10
     our_kafka.sidecar.kill()

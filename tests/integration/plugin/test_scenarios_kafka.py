@@ -1,6 +1,5 @@
 """
-Failure scenarios of copying and deleting, by their numbers, on a stock broker with our plugins: its
-store refuses, cuts and holds up requests, and the broker itself is killed in the middle.
+Numbered failure scenarios of copying and deleting on a stock broker, with store faults and kills.
 """
 
 from __future__ import annotations
@@ -120,10 +119,7 @@ async def assert_tiered_whole(kafka: PluginKafka) -> None:
 async def test_f57_finish_when_an_old_leader_is_late_then_refused_and_its_successors_is_read(
     our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
 ) -> None:
-    """
-    F57: the broker that lost leadership gets a refusal for its late finish, and the copy replaces
-    none.
-    """
+    """F57: the old leader gets a refusal for its late finish, and the copy replaces none."""
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS[:1])
     partition = our_kafka.user_partition("orders")
@@ -149,10 +145,7 @@ async def test_f57_finish_when_an_old_leader_is_late_then_refused_and_its_succes
 async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_its_end(
     our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
 ) -> None:
-    """
-    F104: the finish and both deletion events carry the custom metadata. F60: it stays where a
-    deletion omits it.
-    """
+    """F104, F60: custom metadata stays through both deletion events, also where one omits it."""
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS)
     await assert_tiered_whole(our_kafka)
@@ -181,10 +174,7 @@ async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_i
 async def test_f102_copy_when_the_broker_is_killed_in_it_then_made_anew_and_the_old_one_is_stuck(
     kafka: PluginKafka, store: FaultyStore
 ) -> None:
-    """
-    F102: a broker that dies between start and finish copies the segment again under a new id; the
-    open copy is reported and does not count.
-    """
+    """F102: the killed broker copies again under a new id; the open copy is reported as stuck."""
     store.faults[LOG_IS_WRITTEN] = Fault.HELD
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)
@@ -209,10 +199,7 @@ async def test_f102_copy_when_the_broker_is_killed_in_it_then_made_anew_and_the_
 async def test_f108_upload_when_it_fails_half_way_then_nothing_is_left_and_it_is_made_anew(
     kafka: PluginKafka, store: FaultyStore, fault: Fault
 ) -> None:
-    """
-    F108: after a refused or cut upload the broker ends the copy with DS and DF, leaves no object,
-    and copies the segment under a new id later, with one log line per attempt.
-    """
+    """F108: after a failed upload no object is left, and a new id copies with one log line each."""
     store.faults[INDEXES_ARE_WRITTEN] = fault
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)
@@ -236,10 +223,7 @@ async def test_f108_upload_when_it_fails_half_way_then_nothing_is_left_and_it_is
 async def test_f108_copies_when_the_store_is_away_then_none_is_left_open_and_all_are_made_anew(
     kafka: PluginKafka, store: FaultyStore
 ) -> None:
-    """
-    F108: a segment whose deletion fails as well stays in DELETE_SEGMENT_STARTED until the store is
-    back, and no started copy stays open.
-    """
+    """F108: a failed deletion stays DELETE_SEGMENT_STARTED until the store is back."""
     store.faults["."] = Fault.CUT
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)
@@ -259,10 +243,7 @@ async def test_f108_copies_when_the_store_is_away_then_none_is_left_open_and_all
 async def test_f116_topic_when_its_broker_is_killed_while_deleting_it_then_listed_until_it_is_gone(
     kafka: PluginKafka, store: FaultyStore
 ) -> None:
-    """
-    F116: Kafka does not resume a deletion that its broker did not finish; the command lists its
-    remains, and removes them on request.
-    """
+    """F116: the command lists and removes the remains that Kafka does not resume to delete."""
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)
     await assert_tiered_whole(kafka)

@@ -1,7 +1,4 @@
-"""
-A stock broker and a service that authenticates it over TCP, with TLS, a certificate and a token:
-refusals in the broker's log, replacements in operation, and a service of another cluster.
-"""
+"""A stock broker and an authenticating service over TCP: refusals and replacements in operation."""
 
 from __future__ import annotations
 
@@ -136,10 +133,7 @@ def guarded(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Guarded
 async def test_broker_when_its_token_is_not_known_then_named_and_let_in_once_it_is(
     guarded: Guarded,
 ) -> None:
-    """
-    The broker's log names a late service and a refused token in one line each, over TLS with a
-    certificate, and tiers everything once the file is right.
-    """
+    """The broker's log names a refused token in one line, and tiers once the file is right."""
     assert guarded.warnings(0), "that the service is away is said at the start"
     await guarded.begin()
     assert len(guarded.warnings(0)) <= 1 + WARNINGS_MAX
@@ -151,10 +145,7 @@ async def test_broker_when_its_token_is_not_known_then_named_and_let_in_once_it_
 async def test_broker_when_tokens_and_certificates_are_replaced_while_it_runs_then_it_goes_on(
     guarded: Guarded,
 ) -> None:
-    """
-    The broker's log names a revoked token and an untrusted authority on either side in a line or
-    two, until the file is right; no record is lost.
-    """
+    """The log names a revoked token or untrusted authority briefly; no record is lost."""
     await guarded.begin()
     begun_s = time.monotonic()
     # A shorter connection does not end the outage, in which each reason is told once.

@@ -50,10 +50,7 @@ def lasting_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[P
 async def test_records_when_the_sidecar_is_killed_3_times_are_all_read_and_none_is_copied_twice(
     lasting_kafka: PluginKafka,
 ) -> None:
-    """
-    Consumers of both isolation levels go on through SIGKILLs of the service, and every segment has
-    one copy.
-    """
+    """Consumers go on through SIGKILLs of the service, and every segment has one copy."""
     story = await outlived(lasting_kafka, 4, 3, [Outage.SIDECAR_KILLED])
     assert story.account.cut == story.copies().open == set()
 
@@ -63,10 +60,7 @@ async def test_records_when_the_sidecar_is_killed_3_times_are_all_read_and_none_
 async def test_records_when_the_sidecar_is_ended_20_times_are_all_read_and_none_is_copied_twice(
     lasting_kafka: PluginKafka,
 ) -> None:
-    """
-    Consumers read every record and no segment is copied twice, while the service is killed or
-    stopped 20 times at seeded moments, also with its folder lost.
-    """
+    """Twenty seeded ends, with a lost folder too, lose no record and copy none twice."""
     story = await outlived(lasting_kafka, new_seed(), 20, SIDECAR_OUTAGES)
     assert story.account.cut == story.copies().open == set()
 
@@ -79,8 +73,5 @@ async def test_records_when_the_sidecar_is_ended_20_times_are_all_read_and_none_
 async def test_records_when_broker_and_sidecar_are_ended_are_all_read_and_cut_copies_are_listed(
     our_kafka: PluginKafka, outages: Sequence[Outage]
 ) -> None:
-    """
-    The broker that leads the metadata topic goes down, with or without the service: only copies
-    that it did not finish are copied again, and these are listed.
-    """
+    """Only copies that an ended broker did not finish are made again, and these are listed."""
     await outlived(our_kafka, new_seed(), 9, outages)

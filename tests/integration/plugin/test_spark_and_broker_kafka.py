@@ -69,10 +69,7 @@ def slow_kafka_with_bucket(
 async def test_topic_when_a_spark_job_tiers_it_then_stock_consumers_read_it_through_our_plugins(
     slow_kafka: PluginKafka,
 ) -> None:
-    """
-    Spark copies five codecs, aborted transactions and a leader change; after local retention stock
-    consumers read from offset 0, by isolation level and time, and no segment is left over.
-    """
+    """Stock consumers read a topic that Spark tiered, by level and time, with none left over."""
     kafka, operator = slow_kafka, folder_operator(slow_kafka)
     await kafka.create_topic(TOPIC, settings=SPOKEN_FOR)
     ledger = Ledger(TOPIC)
@@ -93,10 +90,7 @@ async def test_topic_when_a_spark_job_tiers_it_then_stock_consumers_read_it_thro
 async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_of_it(
     slow_kafka_with_bucket: tuple[PluginKafka, Operator], tmp_path: Path
 ) -> None:
-    """
-    Broker and job fill one bucket through the cluster's own topic, Python and Java consumers and
-    Spark's data source read all produced records, and audit, verify and expire find nothing.
-    """
+    """All readers get all records of a bucket that broker and job fill; no job finds a fault."""
     kafka, operator = slow_kafka_with_bucket
     await kafka.create_topic(TOPIC, partitions=len(PARTITIONS), settings=SPOKEN_FOR)
     ledger = Ledger(TOPIC)
@@ -130,10 +124,7 @@ async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_
 async def test_bucket_when_the_brokers_retention_deletes_from_it_then_the_audit_stays_clean(
     our_kafka_with_bucket: tuple[PluginKafka, str],
 ) -> None:
-    """
-    Segments that the broker's retention deleted are gone from metadata and bucket, and nothing more
-    is due.
-    """
+    """Segments that retention deleted are gone from metadata and bucket, and none is due."""
     kafka, endpoint = our_kafka_with_bucket
     operator = bucket_operator(kafka, endpoint)
     await kafka.create_topic(TOPIC)

@@ -29,10 +29,7 @@ GIVEN_UP = "the log is not reached (attempt 1)"
 async def test_f95_tiered_read_when_broker_and_service_start_together_then_does_not_wait_for_pauses(
     our_kafka: PluginKafka,
 ) -> None:
-    """
-    Failure scenario F95: neither the service's pause while Kafka is away nor the broker's pause
-    after a refusal delays the first tiered read.
-    """
+    """F95: neither the service's nor the broker's pause delays the first tiered read."""
     await our_kafka.create_topic("orders")
     ledger = Ledger("orders")
     await Traffic(our_kafka.login, ledger, random.Random(95)).plain(60)

@@ -149,10 +149,7 @@ def assert_java_reads(probe: Probe, folder: Path, settings: Mapping[str, str]) -
 def test_segment_when_our_storage_manager_wrote_it_then_python_reads_it(
     probe: Probe, store: LocalStore, tmp_path: Path, *, is_compressed: bool
 ) -> None:
-    """
-    Python reads manifest, custom metadata, whole log, a range and every index of our storage
-    manager's segment, which has no other object.
-    """
+    """Python reads manifest, log, a range and every index of our storage manager's segment."""
     files = tmp_path / "files"
     files.mkdir()
     (files / "LOG").write_bytes(LOG)

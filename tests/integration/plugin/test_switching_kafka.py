@@ -45,9 +45,7 @@ BACK = "Back"
 
 
 def test_the_lines_when_they_are_taken_out_again_are_those_that_were_added() -> None:
-    """
-    The page takes out the same properties that it adds, and the plugin's README lists them as well.
-    """
+    """The page removes the properties that it adds, and the plugin's README lists them too."""
     added = switching_page.properties(EACH)
     assert set(switching_page.properties(BACK)) == set(added)
     readme = (switching_page.PAGE.parent.parent / "broker_adapter/java/README.md").read_text()
@@ -129,10 +127,7 @@ def switching(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Switc
 async def test_three_brokers_when_switched_one_by_one_and_back_lose_nothing_and_copy_once(
     switching: Switching,
 ) -> None:
-    """
-    Brokers get our manager one by one and Kafka's own again while clients run: each broker tiers in
-    a mixed cluster, no range is copied twice, and each record is read once.
-    """
+    """A mixed cluster tiers on; no range is copied twice and each record is read once."""
     cluster, ledger = switching.cluster, Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, EVERYWHERE)
     async with steady(cluster.login, ledger, random.Random(8), partitions=3) as clients:
@@ -182,10 +177,7 @@ def sidecar_alone(tmp_path: Path) -> Iterator[tuple[Sidecar, str]]:
 async def test_one_broker_when_switched_and_back_has_each_record_and_deletes_what_others_copied(
     kafka_jars: Jars, plugins: Path, tmp_path: Path, sidecar_alone: tuple[Sidecar, str]
 ) -> None:
-    """
-    Records written under one manager are read under the other, in both directions, and a topic
-    copied under one is deleted under the other.
-    """
+    """Each manager reads the other's records, and deletes a topic that the other copied."""
     ledger, (sidecar, http) = Ledger(TOPIC), sidecar_alone
     with tiered_node(kafka_jars, tmp_path / "node") as node, sidecar:
         kafka, sidecar.bootstrap = TieredKafka(node.start()), node.bootstrap

@@ -65,10 +65,7 @@ async def lose(cluster: PluginCluster, broker: int, *, is_broker: bool, is_sidec
 async def test_records_when_a_leader_or_its_service_is_killed_are_read_once_and_tiered_on(
     cluster: PluginCluster, *, is_broker: bool, is_sidecar: bool
 ) -> None:
-    """
-    Leaders and services die while a producer writes with acks=all: each acknowledged record is read
-    once, nothing is copied twice, and each service answers for its broker's partitions.
-    """
+    """Acknowledged records survive killed leaders and services, and none is copied twice."""
     ledger = Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, RING, ONE_IS_ENOUGH)
     async with steady(cluster.login, ledger, random.Random(3), partitions=3) as clients:
@@ -108,10 +105,7 @@ def leader_epochs(cluster: PluginCluster, broker: int) -> list[str]:
 async def test_a_broker_when_it_is_given_a_tiered_partition_begins_from_the_tier_and_leads_it(
     cluster: PluginCluster,
 ) -> None:
-    """
-    A broker new to a fully tiered partition takes its leader epochs from the tier, serves every
-    record when the other brokers are gone, and tiers on.
-    """
+    """A new replica takes its epochs from the tier and serves every record alone."""
     ledger = Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, [[1, 2]], ONE_IS_ENOUGH)
     traffic = Traffic(cluster.login, ledger, random.Random(4))

@@ -59,10 +59,7 @@ async def assert_begins(kafka: PluginKafka, topic: str, first: int, end: int) ->
 async def test_records_and_topics_when_deleted_leave_the_tier_and_the_metadata(
     kafka: PluginKafka,
 ) -> None:
-    """
-    DeleteRecords removes exactly the segments below the offset, the topic's deletion removes the
-    rest, and a topic with a similar name keeps everything.
-    """
+    """DeleteRecords removes segments below the offset, and the topic's deletion only its own."""
     accounts = TierAccounts(kafka)
     kept = await neighbour(kafka, "orders-2")
     await kafka.create_topic("orders")
@@ -96,10 +93,7 @@ async def test_records_and_topics_when_deleted_leave_the_tier_and_the_metadata(
 async def test_segments_when_too_many_or_too_old_leave_the_tier_and_the_metadata(
     kafka: PluginKafka,
 ) -> None:
-    """
-    `retention.ms` deletes segments whose newest record is too old, and `retention.bytes` deletes
-    the oldest segments.
-    """
+    """`retention.ms` deletes too old segments, and `retention.bytes` the oldest ones."""
     accounts = TierAccounts(kafka)
     kept = await neighbour(kafka, "orders2")
     await kafka.create_topic("orders")

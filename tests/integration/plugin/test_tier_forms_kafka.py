@@ -68,9 +68,7 @@ async def tiered_story(kafka: PluginKafka, topic: str = "orders") -> CoreStory:
 async def test_records_when_the_tier_is_a_bucket_are_read_as_they_were_produced(
     our_kafka_with_bucket: tuple[PluginKafka, str],
 ) -> None:
-    """
-    Records from a bucket with uncompressed chunks, the common form, are read as they were produced.
-    """
+    """Records from a bucket with uncompressed chunks are read as they were produced."""
     kafka, _ = our_kafka_with_bucket
     story = await tiered_story(kafka)
     await story.assert_read()
@@ -79,10 +77,7 @@ async def test_records_when_the_tier_is_a_bucket_are_read_as_they_were_produced(
 async def test_records_when_a_bucket_has_small_zstd_chunks_are_read_as_they_were_produced(
     kafka_jars: Jars, plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The broker reads segments of several frames below a prefix with credentials from its
-    environment; the topic's deletion empties the bucket.
-    """
+    """The broker reads segments of several frames below a prefix; deletion empties the bucket."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     with moto_server(tmp_path) as server, server_bucket(server).opened() as bucket:
@@ -110,10 +105,7 @@ async def test_records_when_a_bucket_has_small_zstd_chunks_are_read_as_they_were
 async def test_records_when_segments_were_encrypted_are_read_by_a_broker_that_has_the_keys(
     kafka_jars: Jars, plugins: Path, tmp_path: Path
 ) -> None:
-    """
-    The broker reads encrypted chunks and indexes, transactions and times included; later segments
-    are plain.
-    """
+    """The broker reads encrypted chunks and indexes; later segments are plain."""
     keys = KeyFiles(tmp_path / "keys")
     storage = our_storage(plugins, tmp_path / "ours" / "tier")
     storage |= SMALL_CHUNKS | {KEY_RING: str(keys.ring)}
@@ -135,10 +127,7 @@ async def test_records_when_segments_were_encrypted_are_read_by_a_broker_that_ha
 async def test_a_consumer_when_the_broker_lacks_the_keys_waits_and_nothing_else_does(
     our_kafka: PluginKafka, tmp_path: Path
 ) -> None:
-    """
-    The broker logs the missing key at a limited pace, other topics and plain records stay readable,
-    new ones are tiered, and with the key the same consumer goes on.
-    """
+    """Only readers without the key wait, the log stays brief, and they go on with the key."""
     keys = KeyFiles(tmp_path / "keys")
     sealed = await tiered_story(our_kafka, "sealed")
     await our_kafka.create_topic("open")

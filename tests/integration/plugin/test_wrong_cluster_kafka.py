@@ -1,6 +1,5 @@
 """
-A broker's plugin and a service with another cluster's metadata, or none: the service answers and
-stores nothing, and the broker's log names both clusters.
+A plugin and a service of different clusters: the service stores nothing, and the log names both.
 """
 
 from __future__ import annotations
@@ -75,10 +74,7 @@ def assert_told_nothing(peer: StockPeer, partition: TopicIdPartition) -> None:
 async def test_plugin_when_the_log_is_the_services_own_then_told_nothing_and_both_are_named(
     peer_of: Callable[[str], StockPeer], socket_path: Path, tmp_path: Path
 ) -> None:
-    """
-    The plugin and the service name both cluster ids when the service uses an embedded log, and no
-    event is stored.
-    """
+    """Both sides name both cluster ids when the log is embedded, and no event is stored."""
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "orders", 0)
     cluster_id = kafka_id()
     async with serving(tmp_path, *OF_A_SERVICE, "--sidecar-unix-path", str(socket_path)) as served:
@@ -101,15 +97,9 @@ async def test_plugin_when_the_log_is_the_services_own_then_told_nothing_and_bot
 
 @pytest.mark.long
 async def test_plugin_when_the_service_finds_another_cluster_late_then_told_nothing(
-    peer_of: Callable[[str], StockPeer],
-    socket_path: Path,
-    fresh_kafka: FreshKafka,
-    tmp_path: Path,
+    peer_of: Callable[[str], StockPeer], socket_path: Path, fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
-    """
-    The service refuses an early broker as soon as it knows that the cluster is another one, and the
-    log names that cluster.
-    """
+    """The service refuses an early broker once it knows the other cluster, and the log names it."""
     node = fresh_kafka.node()
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "orders", 0)
     arguments = [

@@ -31,9 +31,7 @@ def test_demo_without_a_broker_shows_all_nine_claims(told: ToldDemo) -> None:
     assert "9 of 9 claims shown" in told.text
 
 
-def test_demo_when_tiers_are_copied_and_local_data_is_gone_then_all_is_read(
-    told: ToldDemo,
-) -> None:
+def test_demo_when_tiers_are_copied_and_local_data_is_gone_then_all_is_read(told: ToldDemo) -> None:
     """The demo prints receipts, local bytes before and after, and one checksum for both sides."""
     assert re.search(r"clicks-0 0-\d+: finished, [\d,]+ bytes, crc64nvme [0-9a-f]{16}", told.text)
     assert re.search(r"local: .* before, .* after", told.screens["read cold"])

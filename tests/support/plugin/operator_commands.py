@@ -102,10 +102,7 @@ class Operator:
         return done.expect(status).document
 
     async def audit(self, *arguments: str) -> None:
-        """
-        `rlmm tier audit` finds nothing. The metadata is the cluster's, since a service beside a
-        broker knows only the partitions of that broker.
-        """
+        """Assert that `rlmm tier audit` finds nothing in the cluster's metadata."""
         report = await self.told("audit", "--min-age", "1s", *self.of_cluster, *arguments)
         sets = {name: found["sets"] for name, found in report["verdicts"].items() if found["sets"]}
         assert (report["verdict"], [*sets]) == ("Clean", ["referenced"]), report
@@ -152,11 +149,7 @@ async def log_start(kafka: PluginKafka, topic: str, partition: int = 0) -> int:
 async def assert_spark_has(
     operator: Operator, ledgers: Sequence[Ledger], folder: Path, *ways: Mapping[str, str]
 ) -> None:
-    """
-    Assert that Spark's data source reads from the tier the records in the ledgers, in both
-    isolation levels, once for each of *ways*, which are more options, or for none. Uses one
-    session.
-    """
+    """Assert that Spark reads the ledgers' records from the tier once in both isolation levels."""
     place = {"includeHeaders": "true", **operator.place}
     asked = [*product(ledgers, LEVELS, ways or ({},))]
     queries = [
@@ -226,10 +219,7 @@ async def assert_consumers_have(kafka: PluginKafka, ledger: Ledger, partition: i
 
 
 def assert_is_at(ledger: Ledger, partition: int, timestamp_ms: int, told: int | None) -> None:
-    """
-    The broker finds the first record with timestamp >= *timestamp_ms*, or an earlier marker of a
-    transaction, which no consumer gets.
-    """
+    """Assert that the broker finds the first record at *timestamp_ms*, or a marker before it."""
     expected = ledger.at_time(partition, timestamp_ms)
     is_marker = (
         told is not None

@@ -1,8 +1,4 @@
-"""
-Outages carried out on a broker that runs on rlmm, while records are written, copied and read.
-
-`Story.wrong` and `Story.steady` check the state after each of them.
-"""
+"""Outages of a broker that runs on rlmm, while records are written, copied and read."""
 
 from __future__ import annotations
 
@@ -105,10 +101,7 @@ class Story:
         os.kill(self.kafka.sidecar.pid, signal.SIGCONT)
 
     async def _event_sent(self) -> None:
-        """
-        Wait until the broker has sent an event that the paused service cannot answer: STARTED, or
-        else FINISHED once the copy's last object is there.
-        """
+        """Wait until the broker has sent STARTED, or else FINISHED, that the service misses."""
         begun = self.copies().open
 
         def is_written() -> bool:
@@ -197,11 +190,7 @@ class Story:
         )
 
     def wrong(self) -> list[str]:
-        """
-        Return the faults once everything is settled; empty is well. Every reader got every written
-        record, every range was copied once except by copies that the broker did not survive, and
-        the tier has the objects of these copies and no others.
-        """
+        """Return the faults once all is settled: unread records, second copies, foreign objects."""
         copies = self.copies()
         left = self.account.while_starting(copies) - self.account.cut
         excused = self.account.cut | left
@@ -219,10 +208,7 @@ class Story:
         return wrong
 
     async def steady(self) -> list[str]:
-        """
-        Return the broker's complaints in steady work; empty is well. One late answer is allowed on
-        a busy machine.
-        """
+        """Return the broker's complaints in steady work; one late answer is allowed."""
         complaints: list[str] = []
         for _ in range(STEADY_ROUNDS_MAX):
             position = self.kafka.node.log.position

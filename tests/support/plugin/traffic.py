@@ -90,10 +90,7 @@ class Writing:
 
 
 class Reading:
-    """
-    A consumer that reads from the start to the end again and again. It goes to the end where its
-    offset is out of range, so that left-out records show.
-    """
+    """A consumer that rereads from the start; out of range it goes to the end, so losses show."""
 
     def __init__(
         self, login: Login, writing: Writing, topic: str, level: str, broker: asyncio.Event

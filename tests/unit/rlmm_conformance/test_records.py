@@ -9,11 +9,7 @@ from rlmm_conformance.event_forms import event_form, event_of
 from rlmm_conformance.fields import FieldError, Json
 from rlmm_conformance.model_engine import ModelEngine
 from rlmm_conformance.python_engine import PythonEngine
-from rlmm_conformance.record_vectors import (
-    GoldenRecord,
-    load_record_vectors,
-    parse_record_vectors,
-)
+from rlmm_conformance.record_vectors import GoldenRecord, load_record_vectors, parse_record_vectors
 from rlmm_conformance.runner import partitioner_checks, record_checks
 
 VECTORS = load_record_vectors()

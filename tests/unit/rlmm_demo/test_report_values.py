@@ -9,12 +9,7 @@ import pytest
 
 from rlmm_demo.report.markup import element, join, plain
 from rlmm_demo.report.numbers import amount_text, number_text
-from rlmm_demo.report.story import (
-    Comparison,
-    Figure,
-    PreferredDirection,
-    StallSamples,
-)
+from rlmm_demo.report.story import Comparison, Figure, PreferredDirection, StallSamples
 from rlmm_demo.report.tables import figure_text, ratio_text, verdict
 
 SPACE = "\N{NO-BREAK SPACE}"

@@ -12,9 +12,7 @@ def lines(count: int) -> str:
 
 
 def test_long_functions_when_over_the_wall_are_found() -> None:
-    """
-    A function of 71 lines is found, one of 70 is not; a method and an async function count as well.
-    """
+    """A function, method or async function of 71 lines is found, one of 70 is not."""
     assert rules.long_functions(ast.parse(lines(70))) == []
     assert rules.long_functions(ast.parse(lines(71))) == ["line 1: long has 71 lines"]
     assert rules.long_functions(ast.parse("async " + lines(71)))
@@ -101,8 +99,4 @@ def test_text_rules_when_broken_name_the_line(rule: object, text: str) -> None:
 )
 def test_text_rules_when_kept_find_nothing(text: str) -> None:
     """Text that only looks similar breaks no rule."""
-    assert not [
-        *rules.leftovers(text),
-        *rules.addresses(text),
-        *rules.machine_paths(text),
-    ]
+    assert not [*rules.leftovers(text), *rules.addresses(text), *rules.machine_paths(text)]

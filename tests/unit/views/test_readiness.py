@@ -59,9 +59,7 @@ UNREACHED = EngineStatus(None, Assignment.everything(), "away", None, {}, {}, {}
 def test_process_when_it_stands_so_then_it_says_so(
     process: ProcessStatus, word: str, is_ready: bool, was_ready: bool
 ) -> None:
-    """
-    A process is ready when it answers for all assigned partitions, and started once it was ready.
-    """
+    """A process is ready when it answers for all, and started once it was ready."""
     shown = readiness_view(process)
     assert (shown.status, shown.is_ready) == (word, is_ready)
     assert process.was_ready == was_ready
