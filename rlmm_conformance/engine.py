@@ -41,28 +41,21 @@ class EngineUnderTest(Protocol):
     @property
     def without(self) -> frozenset[StepOperation]:
         """Return the white-box questions that the engine cannot answer; the runner reports them."""
-        ...
 
     def begin(self, scenario: str, level: Level, *, initialized: bool) -> None:
         """Drop all state and start *scenario* from an empty one."""
-        ...
 
     def step(self, operation: Operation) -> Json:
         """Carry out one operation; return its answer in the form of the corpus, errors included."""
-        ...
 
     def decode(self, value: bytes | None) -> Json:
         """Read a record value, null as None: `{"event": ...}` or `{"undecodable": why}`."""
-        ...
 
     def encode(self, event: dict[str, Json], *, publish: bool) -> Json:
         """Write an event: `{"value": hex}` or `{"refused": why}`; strictly with *publish*."""
-        ...
 
     def partition_for(self, topic_id: bytes, partition: int, count: int) -> Json:
         """Return the metadata partition of a user partition, or `{"refused": why}`."""
-        ...
 
     def close(self) -> None:
         """Release all resources; the runner calls it once, also after a failure."""
-        ...

@@ -11,7 +11,7 @@ from rlmm.metadata.outcomes import Level
 from rlmm_conformance.answers import OK, error_answer
 from rlmm_conformance.engine import Suite
 from rlmm_conformance.fields import Json
-from rlmm_conformance.model import KAFKA, CacheModel, EpochModel, ModelFailure, StoreModel
+from rlmm_conformance.model import KAFKA, CacheModel, ModelFailure, StoreModel
 from rlmm_conformance.steps import (
     AddStep,
     DeletePartition,
@@ -52,7 +52,8 @@ class ModelEngine:
         """Return the model's answer; of several right ones, always the same."""
         answer = self.answer(operation)
         if operation.op is StepOperation.LIST_EPOCH and isinstance(answer, list):
-            return [label for group in answer for label in _members(group)]
+            groups = (group if isinstance(group, list) else [group] for group in answer)
+            return [label for group in groups for label in group]
         return answer
 
     def answer(self, operation: Operation) -> Json:
@@ -114,7 +115,7 @@ class ModelEngine:
                 return _epoch_answer(cache, operation)
             case SegmentQuery(id=label):
                 segment = cache.segment(label)
-                return None if segment is None else segment_answer(segment)
+                return None if segment is None else segment_answer(label, segment)
             case PartitionCall():
                 return list[Json](cache.list_all())
 
@@ -130,10 +131,6 @@ class ModelEngine:
     def close(self) -> None: ...
 
 
-def _members(group: Json) -> list[Json]:
-    return group if isinstance(group, list) else [group]
-
-
 def _epoch_answer(cache: CacheModel, query: EpochQuery) -> Json:
     match query.op:
         case StepOperation.HIGHEST:
@@ -147,15 +144,15 @@ def _epoch_answer(cache: CacheModel, query: EpochQuery) -> Json:
             return [group[0] if len(group) == 1 else list[Json](group) for group in groups]
         case _:
             state = cache.epoch_state(query.epoch)
-            return None if state is None else _epoch_state_answer(state)
-
-
-def _epoch_state_answer(state: EpochModel) -> Json:
-    return {
-        "referenced": {str(first): label for first, label in state.referenced.items()},
-        "unreferenced": list[Json](state.unreferenced),
-        "highest": state.highest,
-    }
+            return (
+                None
+                if state is None
+                else {
+                    "referenced": {str(first): label for first, label in state.referenced.items()},
+                    "unreferenced": list[Json](state.unreferenced),
+                    "highest": state.highest,
+                }
+            )
 
 
 def _answer(outcome: str | int | ModelFailure) -> Json:

@@ -25,7 +25,7 @@ from rlmm.records.writer import build_batch, records_of
 from rlmm_conformance.answers import OK, ErrorKind, error_answer
 from rlmm_conformance.engine import ALL_SUITES
 from rlmm_conformance.event_forms import event_form, event_of
-from rlmm_conformance.fields import FieldError, Json, custom_text
+from rlmm_conformance.fields import FieldError, Json
 from rlmm_conformance.steps import (
     DEFAULT_TP,
     AddStep,
@@ -39,6 +39,7 @@ from rlmm_conformance.steps import (
     StepOperation,
     UpdateFields,
     UpdateStep,
+    segment_answer,
 )
 
 if TYPE_CHECKING:
@@ -243,13 +244,10 @@ class PythonEngine:
 
     def _offset_answer(self, query: OffsetQuery) -> Json:
         partition = self._labels.partition(query.tp)
-        asked = self._asked()
-        ask = (
-            asked.segment_for
-            if query.op is StepOperation.GET
-            else asked.next_segment_with_txn_index
-        )
-        found = ask(partition, query.epoch, query.offset)
+        if query.op is StepOperation.GET:
+            found = self._asked().segment_for(partition, query.epoch, query.offset)
+        else:
+            found = self._asked().next_segment_with_txn_index(partition, query.epoch, query.offset)
         return None if found is None else self._labels.label(found.id.uuid)
 
     def _segment_answer(self, query: SegmentQuery) -> Json:
@@ -257,21 +255,7 @@ class PythonEngine:
         if self._level is Level.STORE:
             self._views.segments(segment_id.partition)  # whether the store answers at all
         segment = self._shard.segment(segment_id)
-        if segment is None:
-            return None
-        return {
-            "id": self._labels.label(segment.id.uuid),
-            "start": segment.start_offset,
-            "end": segment.last_offset,
-            "max_ts": segment.max_timestamp_ms,
-            "broker": segment.broker_id,
-            "event_ts": segment.event_timestamp_ms,
-            "epochs": {str(epoch): offset for epoch, offset in segment.epochs},
-            "size": segment.size_bytes,
-            "custom": custom_text(segment.custom_metadata),
-            "state": segment.state.name,
-            "txn_empty": segment.txn_index_empty,
-        }
+        return None if segment is None else segment_answer(query.id, segment)
 
     def _labelled(self, segments: Iterable[SegmentMetadata]) -> Json:
         return [self._labels.label(segment.id.uuid) for segment in segments]

@@ -22,7 +22,7 @@ from rlmm_demo.report.numbers import amount_text, bytes_text, number_text
 from rlmm_demo.report.story import RangeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
 
@@ -66,7 +66,7 @@ class Chart:
         return Markup(re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', f"{self.name}-", text))
 
 
-def tier_map(maps: tuple[TierMap, ...]) -> Chart:
+def tier_map(maps: Sequence[TierMap]) -> Chart:
     """Draw a lane for the disk and one for the tier of each partition, on one scale."""
 
     def draw(figure: Figure) -> None:
@@ -137,7 +137,7 @@ def _draw_lane(
     )  # fmt: skip
 
 
-def _legend(maps: tuple[TierMap, ...]) -> list[Patch]:
+def _legend(maps: Sequence[TierMap]) -> list[Patch]:
     """Draw both places, and the other kinds where they occur."""
     kinds = {one.kind for moment in maps for row in moment.partitions for one in row.segments}
     patches = [
@@ -151,7 +151,7 @@ def _legend(maps: tuple[TierMap, ...]) -> list[Patch]:
     return patches
 
 
-def replay_chart(curves: tuple[ReplayCurve, ...]) -> Chart:
+def replay_chart(curves: Sequence[ReplayCurve]) -> Chart:
     """Draw a step line for each curve, and mark where its state was ready."""
     drawn = tuple(curve for curve in curves if curve.points)
 
@@ -182,7 +182,7 @@ def replay_chart(curves: tuple[ReplayCurve, ...]) -> Chart:
     return _chart("replay", "Starting again", _replay_caption(drawn), 3.4, draw)
 
 
-def _replay_caption(curves: tuple[ReplayCurve, ...]) -> str:
+def _replay_caption(curves: Sequence[ReplayCurve]) -> str:
     if not curves:
         return "No start was recorded."
     # The fastest start first, and those that were never ready last.

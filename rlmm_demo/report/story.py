@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 
 class PreferredDirection(Enum):
@@ -46,19 +46,22 @@ class Figure:
         return self.value / other.value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class ScreenResult:
-    """One screen: its claim, its commands, their output, and whether the claim was shown."""
+    """One screen: its claim, commands and output, and the trouble that kept it from being shown."""
 
     number: int
     title: str
     claim: str
-    commands: tuple[str, ...]
-    output: str
-    figures: tuple[Figure, ...]
-    is_shown: bool
-    seconds: float
+    commands: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    seconds: float = 0.0
     trouble: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        return not self.trouble
 
 
 class RangeKind(Enum):
@@ -129,15 +132,15 @@ class StallSamples:
         return cls(kept, rank(0.5), rank(0.99), ranked[-1], replayed_s)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class DemoStory:
-    versions: Mapping[str, str]
-    with_broker: bool
-    screens: tuple[ScreenResult, ...]
-    tier_maps: tuple[TierMap, ...] = ()
-    replays: tuple[ReplayCurve, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+    with_broker: bool = False
+    screens: list[ScreenResult] = field(default_factory=list)
+    tier_maps: list[TierMap] = field(default_factory=list)
+    replays: list[ReplayCurve] = field(default_factory=list)
     stalls: StallSamples | None = None
-    scoreboard: tuple[Figure, ...] = ()
+    scoreboard: list[Figure] = field(default_factory=list)
     told_at: str = ""
     without_broker_because: str = ""
 

@@ -4,7 +4,7 @@ The nine screens: `show_...(stage, world, facts)`; `facts` holds values for late
 Nothing imports it.
 
 - `disaster`: Screen 8, the metadata topic is lost and rebuilt.
-- `maps`: The place of the topic's records, for the report.
+- `maps`: The place of each offset of the topic, for the report.
 - `records`: Screens 2 to 4, records are produced, copied and read cold.
 - `scoreboard`: Screen 9, the figures of the run.
 - `service_answers`: Screens 1 and 5 to 7, a start, a refusal, a kill and explanations.
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 class DemoFigures:
     """The values that one screen passes to a later one."""
 
-    versions: dict[str, str] = field(default_factory=dict)
     rows: list[tuple[int, int, bytes]] = field(default_factory=list)
     """Partition, offset and value of every committed record."""
     began_ms: int = 0

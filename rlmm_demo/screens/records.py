@@ -17,10 +17,10 @@ from rlmm_demo.world.world import has_spark
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from subprocess import CompletedProcess
 
     from rlmm_demo.screens import DemoFigures
     from rlmm_demo.screens.stage import DemoScreen, DemoStage
-    from rlmm_demo.world.commands import CommandResult
     from rlmm_demo.world.world import DemoWorld
 
 
@@ -68,9 +68,9 @@ def show_copies(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
         plain = size / (time.monotonic() - begun_s) / 1e6
         adopt = " --adopt" if world.has_broker else ""
         screen.command(f"rlmm tier run{adopt} --topic {TOPIC} --store ... --sidecar ...")
-        said, report = _run(world)
-        screen.tell("\n".join(said.answer.splitlines()[:_PLAN_LINES]))
-        progress = [line for line in said.progress.splitlines() if _PROGRESS.search(line)]
+        done, report = _run(world)
+        screen.tell("\n".join(done.stdout.splitlines()[:_PLAN_LINES]))
+        progress = [line for line in done.stderr.splitlines() if _PROGRESS.search(line)]
         screen.tell("\n".join(progress[-_PROGRESS_LINES:]))
         _tell(screen, report)
         copied = [one for one in report["copies"] if one["fate"] == "finished"]
@@ -99,17 +99,17 @@ def _is_closed(segment: Path) -> bool:
     return segment.name != max(path.name for path in segment.parent.glob("*.log"))
 
 
-def _run(world: DemoWorld) -> tuple[CommandResult, dict[str, Any]]:
+def _run(world: DemoWorld) -> tuple[CompletedProcess[str], dict[str, Any]]:
     """Return the job's output and report; an adoption's report becomes that of its topic."""
     report = world.folder / "copies.json"
-    said = world.run_told(
+    done = world.run_command(
         world.copy_words(), "--sidecar", str(world.socket), *world.store.flags(),
         *world.engine_flags(), "--report", str(report),
     )  # fmt: skip
     document: dict[str, Any] = json.loads(report.read_text())
     for topic in document.get("topics", ()):
         document |= {"copies": topic["copies"], "standing": topic["standing"]}
-    return said, document
+    return done, document
 
 
 def _tell(screen: DemoScreen, report: dict[str, Any]) -> None:

@@ -10,21 +10,25 @@ from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.views.values import iso_time
 from rlmm_demo.report.story import Comparison, Figure, PreferredDirection
 from rlmm_demo.screens.watching import watch
-from rlmm_demo.world.commands import shown
 from rlmm_demo.world.events import EVENTS, LATE_BROKER, archive_in, copies, late_finish
 from rlmm_demo.world.records import TOPIC
+from rlmm_demo.world.service import holds_within
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm_demo.screens import DemoFigures
     from rlmm_demo.screens.stage import DemoScreen, DemoStage
     from rlmm_demo.world.world import DemoWorld
 
 _SERVE = "rlmm serve --bootstrap-server broker:9092 --mode serve --assignment broker"
-_DEADLINE_S, _PAUSE_S = 30.0, 0.05
+_DEADLINE_S = 30.0
+_ROWS_MAX = 4
 
 
 def show_start(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
+    del facts
     claim = (
         "An unmodified Kafka broker asks rlmm for the metadata of its tier: two folders of jars."
         if world.has_broker
@@ -33,22 +37,19 @@ def show_start(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
     with stage.screen("start", claim) as screen:
         screen.command(_SERVE if world.has_broker else "rlmm serve")
         begun_s = time.monotonic()
-        facts.versions = world.start()
-        facts.versions["store"] = world.store.name
-        screen.tell(", ".join(f"{name} {version}" for name, version in facts.versions.items()))
+        stage.versions = {**world.start(), "store": world.store.name}
+        screen.tell(", ".join(f"{name} {version}" for name, version in stage.versions.items()))
         screen.figure(Figure("everything is up after", time.monotonic() - begun_s, "s"))
         where = "the broker" if world.has_broker else "its own folder"
         screen.check(f"the service follows the metadata topic of {where}", holds=_follows(world))
 
 
 def _follows(world: DemoWorld) -> bool:
-    deadline_s = time.monotonic() + _DEADLINE_S
-    while time.monotonic() < deadline_s:
+    def has_topic() -> bool:
         status = world.service.status()
-        if status.get("is_connected") and status.get("topic_id"):
-            return True
-        time.sleep(_PAUSE_S)
-    return False
+        return bool(status.get("is_connected") and status.get("topic_id"))
+
+    return holds_within(_DEADLINE_S, has_topic)
 
 
 _REFUSAL_CLAIM = (
@@ -177,6 +178,17 @@ def show_explain(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None
 def _run(screen: DemoScreen, world: DemoWorld, words: list[str]) -> str:
     screen.command(f"rlmm {' '.join(words)}")
     text = world.run(words, "--sidecar", str(world.socket))
-    screen.tell("\n".join(shown(text)))
+    screen.tell("\n".join(_shortened(text)))
     screen.tell()
     return text
+
+
+def _shortened(text: str) -> Iterator[str]:
+    """Return the first rows of a long table, and every line below it."""
+    lines = text.splitlines()
+    blank = lines.index("") if "" in lines else len(lines)
+    is_long = blank > 2 * _ROWS_MAX
+    yield from lines[: 1 + _ROWS_MAX] if is_long else lines[:blank]
+    if is_long:
+        yield "..."
+    yield from lines[blank:]

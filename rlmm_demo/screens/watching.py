@@ -12,6 +12,7 @@ from broker_adapter.blocking import BlockingRemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.errors import EngineFailed, NotReady, RlmmError, UnknownPartition
 from rlmm_demo.report.story import ReplayCurve, StallSamples
+from rlmm_demo.world.service import holds_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from rlmm_demo.world.service import DemoService
 
 _DEADLINE_S: Final = 60.0
-_PAUSE_S: Final = 0.025
 _ASKED_S: Final = 0.005
 
 
@@ -55,28 +55,26 @@ def watch(
     asking = _Asking(service.socket, asked, is_until_answered=True)
     looking = None if beside is None else _Asking(service.socket, beside)
     points: list[tuple[float, int]] = []
-    begun_s = now_s = 0.0
-    deadline_s = time.monotonic() + _DEADLINE_S
+
+    def is_ready() -> bool:
+        status = service.status()
+        if not (status.get("is_assignment_known") and status.get("metadata_partitions")):
+            return False
+        points.append((time.monotonic(), _records(status)))
+        return not status["not_open"]
+
     try:
-        while True:
+        if not holds_within(_DEADLINE_S, is_ready):
             status = service.status()
-            now_s = time.monotonic()
-            if now_s > deadline_s:
-                raise EngineFailed(f"the service of the demonstration is not ready: {status}")
-            known = status.get("is_assignment_known") and status.get("metadata_partitions")
-            if known:
-                begun_s = begun_s or now_s
-                points.append((now_s - begun_s, _records(status)))
-                if not status["not_open"]:
-                    break
-            time.sleep(_PAUSE_S)
+            raise EngineFailed(f"the service of the demonstration is not ready: {status}")
     finally:
         asking.end()
         if looking is not None:
             looking.end()
-    ready_s = points[-1][0]
+    begun_s, now_s = points[0][0], points[-1][0]
+    ready_s = now_s - begun_s
     stalls = None if looking is None else stalls_of(looking.answered, begun_s, ready_s)
-    curve = ReplayCurve(label, tuple(points), ready_s)
+    curve = ReplayCurve(label, tuple((at_s - begun_s, count) for at_s, count in points), ready_s)
     return DemoStart(curve, asking.refusal, stalls, asking.is_told_absent, now_s - started_s)
 
 

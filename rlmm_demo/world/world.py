@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
-import time
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.errors import EngineFailed
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.process.wiring import SNAPSHOT_FOLDER
-from rlmm_demo.world.commands import run_command
 from rlmm_demo.world.events import place_of
 from rlmm_demo.world.records import PARTITIONS, TOPIC
-from rlmm_demo.world.service import DemoService
+from rlmm_demo.world.service import DemoService, holds_within
 from rlmm_demo.world.store import CREDENTIALS, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+    from subprocess import CompletedProcess
 
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm_demo.world.commands import CommandResult
     from rlmm_demo.world.records import RecordPortion
     from rlmm_demo.world.store import DemoStore
 
-_DEADLINE_S, _PAUSE_S = 60.0, 0.05
+_DEADLINE_S, _COMMAND_S = 60.0, 120.0
 SLOTS: Final = 2
 
 
@@ -120,10 +120,21 @@ class DemoWorld(ABC):
         shutil.rmtree(self.folder / "service" / SNAPSHOT_FOLDER, ignore_errors=True)
 
     def run(self, words: Sequence[str], *flags: str, finds: bool = False) -> str:
-        return self.run_told(words, *flags, finds=finds).answer
+        return self.run_command(words, *flags, finds=finds).stdout
 
-    def run_told(self, words: Sequence[str], *flags: str, finds: bool = False) -> CommandResult:
-        return run_command([*words, *flags], finds=finds, environ=self.environ)
+    def run_command(
+        self, words: Sequence[str], *flags: str, finds: bool = False
+    ) -> CompletedProcess[str]:
+        """Run `rlmm`; raises `EngineFailed` for an exit code other than 0, or 1 with *finds*."""
+        done = subprocess.run(  # noqa: S603  # our own program
+            [sys.executable, "-m", "rlmm", *words, *flags, "--output", "table"],
+            capture_output=True, text=True, check=False, timeout=_COMMAND_S, env=self.environ,
+        )  # fmt: skip
+        if done.returncode != (EXIT_FOUND if finds else 0):
+            output = (done.stderr.strip() or done.stdout.strip())[-2_000:]
+            command = " ".join([*words, *flags])
+            raise EngineFailed(f"rlmm {command} ended with status {done.returncode}: {output}")
+        return done
 
     def engine_flags(self) -> list[str]:
         place = self.folder / "spark"
@@ -146,11 +157,8 @@ class DemoWorld(ABC):
         self.service.wait_ready()
 
     def wait_assigned(self) -> None:
-        deadline_s = time.monotonic() + _DEADLINE_S
-        while not self.service.status().get("is_assignment_known"):
-            if time.monotonic() > deadline_s:
-                raise EngineFailed("the broker has not told the service what it leads")
-            time.sleep(_PAUSE_S)
+        if not holds_within(_DEADLINE_S, lambda: self.service.status().get("is_assignment_known")):
+            raise EngineFailed("the broker has not told the service what it leads")
 
     def partition_count(self) -> int:
         self._partition_count = self._partition_count or self.service.status()["partition_count"]

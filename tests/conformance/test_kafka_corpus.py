@@ -7,11 +7,10 @@ import pytest
 from rlmm_conformance.answers import agrees, same_answer
 from rlmm_conformance.corpus import Scenario, load_packaged
 from rlmm_conformance.engine import Suite
-from rlmm_conformance.proof import model_answers
 from rlmm_conformance.python_engine import PythonEngine
 from rlmm_conformance.record_vectors import load_record_vectors
 from rlmm_conformance.rules import ConformanceRule
-from rlmm_conformance.runner import run, run_scenario
+from rlmm_conformance.runner import model_answers, run, run_scenario
 
 CORPUS = load_packaged()
 BY_NAME = pytest.mark.parametrize("scenario", CORPUS.scenarios, ids=lambda one: str(one.name))

@@ -110,8 +110,27 @@ BAD_STEPS: dict[str, tuple[Json, str]] = {
 """The second step of a scenario -> what the message says beside file, scenario and step."""
 
 
-def refusal(path: Path, content: str) -> str:
-    """Return the error for *content*; the command must print the same in one line."""
+@pytest.mark.parametrize(
+    ("content", "place", "says"),
+    [
+        *(pytest.param(text, ": ", says, id=name) for name, (text, says) in BAD_FILES.items()),
+        *(
+            pytest.param(json.dumps(content), ": scenario ", says, id=f"scenario, {name}")
+            for name, (content, says) in BAD_SCENARIOS.items()
+        ),
+        *(
+            pytest.param(
+                json.dumps(file_of(ADD, step)), ": scenario 'one': step 2", says, id=f"step, {name}"
+            )
+            for name, (step, says) in BAD_STEPS.items()
+        ),
+    ],
+)
+def test_file_when_a_part_is_not_of_the_format_is_refused_with_its_place(
+    tmp_path: Path, content: str, place: str, says: str
+) -> None:
+    """One line names file, scenario and step, the exit code is 2, and no result is printed."""
+    path = tmp_path / "bad.json"
     path.write_text(content, "utf-8")
     with pytest.raises(ConfigError) as caught:
         load_corpus(path)
@@ -119,36 +138,7 @@ def refusal(path: Path, content: str) -> str:
     result = CliRunner().invoke(cli, ["conformance", "run", "--vectors", str(path)])
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"rlmm: config: {message}\n"
-    return message
-
-
-@pytest.mark.parametrize(("content", "says"), BAD_FILES.values(), ids=BAD_FILES)
-def test_file_when_it_is_no_list_of_scenarios_is_refused(
-    tmp_path: Path, content: str, says: str
-) -> None:
-    """One line names the file, the exit code is 2, and no result is printed."""
-    message = refusal(tmp_path / "bad.json", content)
-    assert message.startswith(f"{tmp_path}/bad.json: ")
-    assert says in message
-
-
-@pytest.mark.parametrize(("content", "says"), BAD_SCENARIOS.values(), ids=BAD_SCENARIOS)
-def test_scenario_when_it_is_not_of_the_format_is_refused(
-    tmp_path: Path, content: Json, says: str
-) -> None:
-    """One line names the file and the scenario."""
-    message = refusal(tmp_path / "bad.json", json.dumps(content))
-    assert message.startswith(f"{tmp_path}/bad.json: scenario ")
-    assert says in message
-
-
-@pytest.mark.parametrize(("step", "says"), BAD_STEPS.values(), ids=BAD_STEPS)
-def test_step_when_it_is_not_of_the_format_is_refused(
-    tmp_path: Path, step: Json, says: str
-) -> None:
-    """One line names the file, the scenario and the number of the step."""
-    message = refusal(tmp_path / "bad.json", json.dumps(file_of(ADD, step)))
-    assert message.startswith(f"{tmp_path}/bad.json: scenario 'one': step 2")
+    assert message.startswith(f"{path}{place}")
     assert says in message
 
 
