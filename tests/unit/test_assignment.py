@@ -23,61 +23,43 @@ def place(partition: TopicIdPartition) -> int:
     return metadata_partition_for(partition.topic_id, partition.partition, COUNT)
 
 
-def test_everything_then_covers_any_partition_and_reads_all() -> None:
-    """The assignment reads every metadata partition, whatever their count."""
-    everything = Assignment.everything()
-    assert everything.metadata_partitions(COUNT) == frozenset(range(COUNT))
-    assert everything.metadata_partitions(3) == {0, 1, 2}
-    assert everything.covers(HERE, place(HERE))
-    everything.require_within(1)
+CASES: dict[str, tuple[Assignment, set[int], list[tuple[TopicIdPartition, int]], Any]] = {
+    "everything": (Assignment.everything(), {*range(COUNT)}, [(HERE, place(HERE))], []),
+    "nothing": (Assignment.nothing(), set(), [], [(HERE, place(HERE))]),
+    "awaited": (Assignment.awaited(), set(), [], [(HERE, place(HERE))]),
+    "metadata": (Assignment.of_metadata([4, 7]), {4, 7}, [(HERE, 4), (NEIGHBOUR, 7)], [(HERE, 5)]),
+    "user": (
+        Assignment.of_user([HERE]),
+        {place(HERE)}, [(HERE, place(HERE))], [(NEIGHBOUR, place(HERE))],
+    ),
+    "both": (
+        Assignment(frozenset({1}), frozenset({HERE})),
+        {1, place(HERE)}, [(ELSEWHERE, 1), (HERE, place(HERE))], [],
+    ),
+}  # fmt: skip
+"""Assignment, metadata partitions that it reads, user partitions that it covers or does not."""
 
 
-def test_nothing_then_covers_no_partition_and_reads_none() -> None:
-    """An empty assignment covers no partition and reads none."""
-    nothing = Assignment.nothing()
-    assert nothing.metadata_partitions(COUNT) == frozenset()
-    assert not nothing.covers(HERE, place(HERE))
+@pytest.mark.parametrize(("given", "needed", "covered", "foreign"), CASES.values(), ids=CASES)
+def test_assignment_when_given_then_reads_metadata_partitions_and_covers_what_is_assigned(
+    given: Assignment,
+    needed: set[int],
+    covered: list[tuple[TopicIdPartition, int]],
+    foreign: list[tuple[TopicIdPartition, int]],
+) -> None:
+    """A metadata partition covers all of its user partitions, a user partition no neighbour."""
+    assert given.metadata_partitions(COUNT) == needed
+    assert all(given.covers(partition, at) for partition, at in covered)
+    assert not any(given.covers(partition, at) for partition, at in foreign)
 
 
-def test_awaited_then_covers_and_reads_none_and_is_not_the_same_as_nothing() -> None:
-    """An awaited assignment covers and reads nothing, and differs from an empty one."""
-    awaited = Assignment.awaited()
-    assert awaited.metadata_partitions(COUNT) == frozenset()
-    assert not awaited.covers(HERE, place(HERE))
-    assert not awaited.is_known
-    assert awaited != Assignment.nothing()
+def test_assignment_when_everything_or_not_known_then_says_so() -> None:
+    """Everything fits any count of partitions, and an awaited assignment differs from none."""
+    assert Assignment.everything().metadata_partitions(3) == {0, 1, 2}
+    Assignment.everything().require_within(1)
+    assert not Assignment.awaited().is_known
     assert Assignment.of_user([]).is_known
-
-
-def test_metadata_partitions_when_given_then_all_that_lives_there_is_covered() -> None:
-    """A metadata partition covers every user partition in it."""
-    given = Assignment.of_metadata([4, 7])
-    assert given.metadata_partitions(COUNT) == {4, 7}
-    assert given.covers(HERE, 4)
-    assert given.covers(NEIGHBOUR, 7)
-    assert not given.covers(HERE, 5)
-
-
-def test_user_partitions_when_given_then_neighbours_are_read_and_not_covered() -> None:
-    """The service reads other partitions of a metadata partition, and does not answer for them."""
-    given = Assignment.of_user([HERE])
-    assert given.metadata_partitions(COUNT) == {place(HERE)}
-    assert given.covers(HERE, place(HERE))
-    assert not given.covers(NEIGHBOUR, place(HERE))
-
-
-def test_both_kinds_when_given_then_both_are_covered() -> None:
-    """Metadata partitions and user partitions can be given together."""
-    given = Assignment(frozenset({1}), frozenset({HERE}))
-    assert given.metadata_partitions(COUNT) == {1, place(HERE)}
-    assert given.covers(ELSEWHERE, 1)
-    assert given.covers(HERE, place(HERE))
-
-
-def test_f37_negative_number_then_is_refused_by_name() -> None:
-    """A negative metadata partition is refused by name."""
-    with pytest.raises(InvalidArgument, match="no metadata partition -3, -1"):
-        Assignment.of_metadata([-1, 5, -3])
+    assert Assignment.awaited() != Assignment.nothing()
 
 
 def test_f37_number_beyond_the_topic_then_is_refused_by_name_and_count() -> None:
@@ -157,8 +139,19 @@ def test_assignment_when_made_twice_then_is_equal() -> None:
     assert Assignment.everything() != Assignment.nothing()
 
 
-@pytest.mark.parametrize("number", [1.5, True, "1", None], ids=repr)
-def test_f37_metadata_partition_that_is_no_number_then_is_refused(number: Any) -> None:
-    """The assignment refuses an impossible metadata partition before it reaches the log."""
-    with pytest.raises(InvalidArgument, match=f"number from 0, got {number!r}"):
-        Assignment.of_metadata([0, number])
+@pytest.mark.parametrize(
+    ("numbers", "match"),
+    [
+        pytest.param([-1, 5, -3], "no metadata partition -3, -1", id="negative"),
+        *(
+            pytest.param([0, number], f"number from 0, got {number!r}", id=repr(number))
+            for number in (1.5, True, "1", None)
+        ),
+    ],
+)
+def test_f37_metadata_partition_that_is_no_number_then_is_refused(
+    numbers: list[Any], match: str
+) -> None:
+    """The assignment refuses an impossible metadata partition by name before it reaches the log."""
+    with pytest.raises(InvalidArgument, match=match):
+        Assignment.of_metadata(numbers)

@@ -33,39 +33,28 @@ class OneState:
         return self.shard.position, ReplayHistory(), list(self.shard.image_parts())
 
 
-async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path: Path) -> None:
-    """The restored state is frozen for the collector as a whole; keeping it freezes nothing."""
-    done: list[int] = []
-    states = OneState()
-
-    def keeper() -> SnapshotKeeper:
-        made = SnapshotKeeper(
-            tmp_path,
-            SnapshotSettings(),
-            PythonShard,
-            SYSTEM_CLOCK,
-            SNAPSHOT_DISK,
-            lambda: done.append(1),
-        )
-        made.keep(states)
-        made.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
-        return made
-
-    flushed = await keeper().flush()
-    assert flushed.written == (0,)
-    assert done == []
-    restored = await keeper().restore(0, 0, states.shard.position)
-    assert restored is not None
-    assert restored.shard.position == states.shard.position
-    assert done == [1]
-
-
-def keeper_in(folder: Path) -> SnapshotKeeper:
+def keeper_in(folder: Path, set_apart: Callable[[], None] = lambda: None) -> SnapshotKeeper:
     made = SnapshotKeeper(
-        folder, SnapshotSettings(), PythonShard, SYSTEM_CLOCK, SNAPSHOT_DISK, lambda: None
+        folder, SnapshotSettings(), PythonShard, SYSTEM_CLOCK, SNAPSHOT_DISK, set_apart
     )
     made.keep(OneState())
     return made
+
+
+async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path: Path) -> None:
+    """The restored state is frozen for the collector as a whole; keeping it freezes nothing."""
+    frozen: list[int] = []
+    keepers = [keeper_in(tmp_path, lambda: frozen.append(1)) for _ in range(2)]
+    for keeper in keepers:
+        keeper.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
+    flushed = await keepers[0].flush()
+    assert flushed.written == (0,)
+    assert frozen == []
+    position = OneState().shard.position
+    restored = await keepers[1].restore(0, 0, position)
+    assert restored is not None
+    assert restored.shard.position == position
+    assert frozen == [1]
 
 
 async def test_flush_when_the_log_is_not_known_then_says_so_and_not_that_all_is_written(

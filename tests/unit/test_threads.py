@@ -7,16 +7,18 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rlmm.base.threads import OwnedThread, WorkAbandoned, in_background, in_own_thread, left_behind
-from rlmm.errors import SnapshotError
 from tests.support.blocking import nothing_blocks
 from tests.support.repository import tree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rlmm.base.threads import BackgroundWork
 
 __all__ = ["nothing_blocks"]
@@ -39,25 +41,33 @@ asyncio.run(main())
 """
 
 
-async def test_work_then_is_done_in_a_thread_that_is_over_afterwards() -> None:
-    """The thread returns its result, has the given name, and ends."""
+Way = Callable[[Callable[[], object]], Coroutine[Any, Any, object]]
+WAYS: dict[str, Way] = {
+    "own": lambda work: in_own_thread("thread-of-a-test", work),
+    "background": lambda work: in_background(lambda _: work(), "thread-of-a-test"),
+}
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
     before = set(threading.enumerate())
-    name = await in_own_thread("own-test", lambda: threading.current_thread().name)
-    assert name.startswith("own-test")
+    yield
     assert set(threading.enumerate()) <= before
 
 
-async def test_work_when_it_fails_then_raises_and_leaves_no_thread() -> None:
-    """The caller that waits for the result gets the exception of the work."""
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+async def test_work_then_is_done_in_a_thread_that_is_over_afterwards(way: Way) -> None:
+    """The thread returns its result or raises its error, has the given name, and ends."""
     before = set(threading.enumerate())
+    name = await way(lambda: threading.current_thread().name)
+    assert str(name).startswith("thread-of-a-test")
     with pytest.raises(ZeroDivisionError):
-        await in_own_thread("own-test", lambda: 1 // 0)
+        await way(lambda: 1 // 0)
     assert set(threading.enumerate()) <= before
 
 
 async def test_work_when_its_caller_is_cancelled_then_is_waited_for() -> None:
     """A cancellation takes effect when the thread is over."""
-    before = set(threading.enumerate())
     gate, done = threading.Event(), []
 
     def work() -> None:
@@ -71,7 +81,6 @@ async def test_work_when_its_caller_is_cancelled_then_is_waited_for() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert done
-    assert set(threading.enumerate()) <= before
 
 
 async def test_work_when_it_hangs_and_its_caller_is_cancelled_then_is_left_behind(
@@ -100,14 +109,6 @@ def test_work_when_it_hangs_for_ever_then_does_not_hold_up_the_end_of_the_interp
     assert ended.returncode == 0
 
 
-async def test_background_work_is_done_in_another_thread_which_then_is_over() -> None:
-    """The work runs in another thread, which ends."""
-    before = set(threading.enumerate())
-    name = await in_background(lambda _: threading.current_thread().name, "snapshot-test")
-    assert name.startswith("snapshot-test")
-    assert set(threading.enumerate()) <= before
-
-
 async def test_background_work_when_its_thread_lingers_then_the_call_waits_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -131,16 +132,6 @@ async def test_background_work_when_its_thread_lingers_then_the_call_waits_for_i
     before = set(threading.enumerate())
     assert await in_background(lambda _: 5, "snapshot-test") == 5
     assert set(threading.enumerate()) <= before
-
-
-async def test_background_work_when_it_fails_then_its_error_is_raised() -> None:
-    """The caller gets the exception of the background work."""
-
-    def work(_: BackgroundWork) -> None:
-        raise SnapshotError("no")
-
-    with pytest.raises(SnapshotError, match="no"):
-        await in_background(work, "snapshot-test")
 
 
 async def test_background_work_when_cancelled_then_ends_early_and_is_waited_for() -> None:

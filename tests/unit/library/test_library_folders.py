@@ -21,15 +21,12 @@ from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
 from rlmm.snapshot.settings import SnapshotSettings
-from tests.support.blocking import nothing_blocks
 from tests.support.builders import started
 from tests.support.engines import ROOM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-__all__ = ["nothing_blocks"]
 
 SETTINGS = EngineSettings(snapshot=SnapshotSettings(free_bytes_min=0), memory=ROOM)
 HOLD = """

@@ -5,25 +5,24 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.base.threads import left_behind
 from rlmm.engine.engine import EngineSettings
 from rlmm.errors import ConfigError, NotReady, PumpFailed, Stopped, StopTimedOut, Unresolved
 from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.files.files_log import FilesLog
-from rlmm.log.memory.memory_log import MemoryLog
-from rlmm.log.memory.script import LogScript
-from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.pump.settings import PumpSettings, WriteSettings
+from rlmm.snapshot.atomic import SnapshotDisk
+from rlmm.snapshot.folder_check import stored_below
 from rlmm.snapshot.settings import SnapshotSettings
-from tests.support.blocking import nothing_blocks
+from rlmm.snapshot.writer import FlushResult
 from tests.support.builders import (
     delete_started,
     finished,
@@ -32,16 +31,15 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.engines import ROOM, until
+from tests.support.engines import ROOM, LibraryTopic, until
 from tests.support.logs.misbehaving_logs import BrokenLog, UncancellableLog
+from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
     from rlmm.library.remote_log_metadata import RemoteLogMetadata
-
-__all__ = ["nothing_blocks"]
 
 TP = tp()
 MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
@@ -84,23 +82,9 @@ CALLS: dict[str, Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]] = {
 }
 
 
-class Topic:
-    def __init__(self) -> None:
-        self.memory = MemoryTopic(PLACES)
-        self.script = LogScript(self.memory)
-
-    @property
-    def ends(self) -> list[int]:
-        return [partition.next_offset for partition in self.memory.partitions]
-
-    @asynccontextmanager
-    async def opened(
-        self, snapshots: Path | None = None, **options: Any
-    ) -> AsyncIterator[RemoteLogMetadata]:
-        options.setdefault("settings", SETTINGS)
-        log = options.pop("log", None) or MemoryLog(self.memory)
-        async with open_metadata(log, snapshots=snapshots, **options) as metadata:
-            yield metadata
+@pytest.fixture
+def topic() -> LibraryTopic:
+    return LibraryTopic(SETTINGS)
 
 
 def own_threads() -> set[threading.Thread]:
@@ -122,10 +106,10 @@ def is_answering(metadata: RemoteLogMetadata) -> bool:
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 async def test_f93_call_when_the_log_is_not_reached_then_is_refused_and_nothing_is_stored(
+    topic: LibraryTopic,
     call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
 ) -> None:
     """Failure scenario F93: every call raises `NotReady`, and nothing is stored later."""
-    topic = Topic()
     topic.script.lose_brokers()
     async with topic.opened(settings=BRIEF) as metadata:
         with pytest.raises(NotReady) as caught:
@@ -140,10 +124,10 @@ async def test_f93_call_when_the_log_is_not_reached_then_is_refused_and_nothing_
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 async def test_f94_call_when_the_log_is_reached_and_nothing_is_read_then_is_refused(
+    topic: LibraryTopic,
     call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
 ) -> None:
     """Failure scenario F94: unread events are never answered as absent."""
-    topic = Topic()
     topic.script.write(PLACE, encode(started("a")), encode(finished("a")))
     topic.script.stall(PLACE)
     async with topic.opened(settings=BRIEF, assignment=Assignment.nothing()) as metadata:
@@ -159,10 +143,10 @@ async def test_f94_call_when_the_log_is_reached_and_nothing_is_read_then_is_refu
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 async def test_call_when_the_library_is_left_then_is_refused(
+    topic: LibraryTopic,
     call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
 ) -> None:
     """A closed library refuses every read and write."""
-    topic = Topic()
     async with topic.opened() as metadata:
         await copied(metadata)
     with pytest.raises(Stopped, match="the library is closed"):
@@ -191,9 +175,11 @@ async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_p
     await log.close()
 
 
-async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(tmp_path: Path) -> None:
+async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(
+    topic: LibraryTopic, tmp_path: Path
+) -> None:
     """The library leaves no idle thread in the loop's pool, even on the caller's own log."""
-    threads, topic = own_threads(), Topic()
+    threads = own_threads()
     for _ in range(2):
         async with topic.opened(tmp_path / "snapshots") as metadata:
             await metadata.add_segment(started("a"))
@@ -245,10 +231,9 @@ async def test_library_when_it_cannot_be_opened_then_leaves_nothing(tmp_path: Pa
 
 @pytest.mark.parametrize("flush", [True, False], ids=["flush", "no-flush"])
 async def test_stop_when_told_about_snapshots_then_writes_them_or_not(
-    tmp_path: Path, flush: bool
+    topic: LibraryTopic, tmp_path: Path, flush: bool
 ) -> None:
     """A stop without a flush leaves none, also when the block is left: the first stop counts."""
-    topic = Topic()
     async with topic.opened(tmp_path) as metadata:
         await copied(metadata)
         done = await metadata.stop(flush=flush)
@@ -258,9 +243,8 @@ async def test_stop_when_told_about_snapshots_then_writes_them_or_not(
     assert metadata.snapshot_positions() == ({PLACE: 2} if flush else {})
 
 
-async def test_stop_when_calls_wait_then_each_ends_by_name() -> None:
+async def test_stop_when_calls_wait_then_each_ends_by_name(topic: LibraryTopic) -> None:
     """Calls that wait for an offset, readiness or a verdict get `Stopped`."""
-    topic = Topic()
     async with topic.opened() as metadata:
         await metadata.wait_ready(TP, timeout_s=WAIT_S)
         topic.script.stall(PLACE)
@@ -276,9 +260,10 @@ async def test_stop_when_calls_wait_then_each_ends_by_name() -> None:
                 await task
 
 
-async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline() -> None:
+async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline(
+    topic: LibraryTopic,
+) -> None:
     """I9: the stop ends at its own deadline and names the work that is still running."""
-    topic = Topic()
     log = UncancellableLog(topic.memory)
     async with topic.opened(log=log) as metadata:
         await until(lambda: metadata.statistics().pump.is_connected)
@@ -292,10 +277,10 @@ async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline()
 
 
 async def test_library_when_the_reading_dies_then_calls_tell_and_leaving_raises_it(
+    topic: LibraryTopic,
     tmp_path: Path,
 ) -> None:
     """After a fatal error every call raises it, and so does the end of the library."""
-    topic = Topic()
     log = BrokenLog(topic.memory)
     opened = topic.opened(tmp_path, log=log)
     metadata = await opened.__aenter__()
@@ -312,10 +297,10 @@ async def test_library_when_the_reading_dies_then_calls_tell_and_leaving_raises_
 
 
 async def test_library_when_the_reading_dies_and_the_block_fails_of_it_then_that_is_raised(
+    topic: LibraryTopic,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The block's own error is the one that is raised, and nothing is reported as forgotten."""
-    topic = Topic()
     log = BrokenLog(topic.memory)
     log.is_broken = True
     topic.script.write(PLACE, encode(started("a")))
@@ -325,3 +310,40 @@ async def test_library_when_the_reading_dies_and_the_block_fails_of_it_then_that
     del metadata
     gc.collect()
     assert not [record for record in caplog.records if record.name == "asyncio"]
+
+
+async def test_stop_when_a_snapshot_hangs_then_returns_in_time_and_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The stop leaves no task, and a hanging snapshot write does not finish later."""
+    reached, released = threading.Event(), threading.Event()
+    sync = SnapshotDisk.sync
+
+    def slow(disk: SnapshotDisk, descriptor: int) -> None:
+        reached.set()
+        assert released.wait(WAIT_S)
+        sync(disk, descriptor)
+
+    monkeypatch.setattr(SnapshotDisk, "sync", slow)
+    tasks, loop = asyncio.all_tasks(), asyncio.get_running_loop()
+    try:
+        async with open_metadata(
+            tmp_path / "log", snapshots=tmp_path / "snapshots", settings=SETTINGS, partition_count=1
+        ) as metadata:
+            await metadata.add_segment(started("a"))
+            begin_s = loop.time()
+            stopping = asyncio.create_task(metadata.stop(timeout_s=4.0))
+            await until(reached.is_set)
+            leap(4.0)
+            assert await stopping == FlushResult()
+            assert loop.time() - begin_s < WAIT_S / 2
+        assert asyncio.all_tasks() == tasks
+        assert left_behind() == ["snapshot-write"]
+        assert "threads that hang: snapshot-write" in caplog.text
+        assert "last snapshots: given up after" in caplog.text
+    finally:
+        hung = [one for one in threading.enumerate() if one.name == "snapshot-write"]
+        released.set()
+        for thread in hung:
+            await asyncio.to_thread(thread.join, WAIT_S)
+    assert await asyncio.to_thread(lambda: list(stored_below(tmp_path / "snapshots"))) == []
