@@ -12,7 +12,6 @@ from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.kafka.clients import until
 from tests.kafka.node import kafka_id
-from tests.kafka.plugin import our_manager
 from tests.kafka.stock_manager import StockRefused
 from tests.support.builders import (
     delete_finished,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.segment import SegmentMetadata
-    from tests.integration.plugin.conftest import Beside
+    from tests.integration.plugin.conftest import Beside, NewPeer
     from tests.kafka.fixtures import StockPeers
     from tests.kafka.stock_manager import StockPeer
     from tests.kafka.tiered import TieredKafka
@@ -63,16 +62,10 @@ def history(partition: TopicIdPartition, chance: random.Random) -> list[Event]:
 
 @pytest.fixture
 def ours(
-    kafka_broker: TieredKafka, plugins: Path, socket_path: Path, stock_peer: StockPeers
+    kafka_broker: TieredKafka, socket_path: Path, new_peer: NewPeer
 ) -> Callable[[], StockPeer]:
-    settings = our_manager(plugins, str(socket_path))
-    configuration = {
-        "manager.class.name": settings["remote.log.metadata.manager.class.name"],
-        "manager.class.path": settings["remote.log.metadata.manager.class.path"],
-        "cluster.id": kafka_broker.node.cluster_id,
-        "sidecar.address": str(socket_path),
-    }
-    return lambda: stock_peer(kafka_broker.bootstrap, broker_id=5, settings=configuration)
+    cluster_id = kafka_broker.node.cluster_id
+    return lambda: new_peer(kafka_broker.bootstrap, cluster_id, str(socket_path))
 
 
 def refusal(ask: Callable[..., object], *about: object) -> str:

@@ -20,7 +20,6 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm_conformance.rules import ConformanceRule
 from tests.kafka.clients import PAUSE_S, produce, until
 from tests.kafka.node import kafka_id
-from tests.kafka.plugin import our_manager
 from tests.kafka.side_by_side import Comparison, Question, compare, questions_about
 from tests.kafka.tiered import METADATA_PARTITIONS, user_partition_of
 from tests.kafka.tools import METADATA_TOPIC
@@ -29,10 +28,10 @@ from tests.support.records.rival_histories import EPOCHS, RivalHistory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
-    from pathlib import Path
 
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.segment import SegmentMetadata
+    from tests.integration.plugin.conftest import NewPeer
     from tests.kafka.fixtures import StockPeers
     from tests.kafka.plugin_kafka import PluginKafka
     from tests.kafka.stock_manager import StockPeer
@@ -57,17 +56,8 @@ def place_of(partition: TopicIdPartition) -> int:
 
 
 class BothFollow:
-    def __init__(self, kafka: PluginKafka, plugins: Path, stock_peer: StockPeers) -> None:
-        self.kafka = kafka
-        settings = our_manager(plugins, kafka.sidecar.address)
-        configuration = {
-            "manager.class.name": settings["remote.log.metadata.manager.class.name"],
-            "manager.class.path": settings["remote.log.metadata.manager.class.path"],
-            "cluster.id": kafka.node.cluster_id,
-            "sidecar.address": kafka.sidecar.address,
-        }
-        self.stock: StockPeer = stock_peer(kafka.bootstrap)
-        self.ours: StockPeer = stock_peer(kafka.bootstrap, broker_id=5, settings=configuration)
+    def __init__(self, kafka: PluginKafka, stock: StockPeer, ours: StockPeer) -> None:
+        self.kafka, self.stock, self.ours = kafka, stock, ours
         marked = (new_partition(f"mark-{number}") for number in count())
         self.marks: dict[int, TopicIdPartition] = {}
         while len(self.marks) < METADATA_PARTITIONS:
@@ -138,8 +128,10 @@ class BothFollow:
 
 
 @pytest.fixture
-def both(our_kafka: PluginKafka, plugins: Path, stock_peer: StockPeers) -> BothFollow:
-    return BothFollow(our_kafka, plugins, stock_peer)
+def both(our_kafka: PluginKafka, new_peer: NewPeer, stock_peer: StockPeers) -> BothFollow:
+    kafka = our_kafka
+    ours = new_peer(kafka.bootstrap, kafka.node.cluster_id, kafka.sidecar.address)
+    return BothFollow(kafka, stock_peer(kafka.bootstrap), ours)
 
 
 async def live_topics(both: BothFollow) -> list[TopicIdPartition]:

@@ -14,8 +14,6 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from tests.kafka.clients import until
 from tests.kafka.ledger import Ledger, Traffic
 from tests.kafka.node import CLEAN_STATUS, STARTED, TIERED
-from tests.kafka.plugin import our_storage
-from tests.kafka.plugin_kafka import plugin_kafka
 from tests.kafka.sidecar import CLEAN_STATUS as CLEAN_SIDECAR
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import METADATA_TOPIC
@@ -31,10 +29,10 @@ from tests.support.plugin.operator_commands import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from tests.kafka.jars import Jars
+    from tests.integration.plugin.conftest import NewKafka
     from tests.kafka.plugin_kafka import PluginKafka
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1_200)]
@@ -45,11 +43,8 @@ TRIMMED_S = 90.0
 
 
 @pytest.fixture
-def kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    folder = tmp_path / "ours"
-    storage = our_storage(plugins, folder / "tier")
-    with plugin_kafka(kafka_jars, folder, plugins, properties=SLOW, storage=storage) as started:
-        yield started
+def kafka(new_kafka: NewKafka) -> PluginKafka:
+    return new_kafka(properties=SLOW)
 
 
 def finished(kafka: PluginKafka) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ import random
 import shutil
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -17,19 +17,18 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from broker_adapter.address import UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from tests.kafka.clients import end_offsets, until
-from tests.kafka.ledger import LEVELS, Ledger, Traffic, entry_of, read
+from tests.kafka.ledger import Ledger, Traffic, entry_of, read
 from tests.kafka.node import CLEAN_STATUS, PATIENT, ReservedPort
-from tests.kafka.plugin_kafka import plugin_kafka
 from tests.support.plugin.outage_costs import ERRORS_A_SECOND_MAX
 from tests.support.plugin.outages import Story
 from tests.support.plugin.segment_copies import Copies
-from tests.support.plugin.traffic import Clients
+from tests.support.plugin.traffic import Clients, assert_read, jumping_consumer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.kafka.jars import Jars
+    from tests.integration.plugin.conftest import NewKafka
     from tests.kafka.ledger import Entry
     from tests.kafka.plugin_kafka import PluginKafka
     from tests.kafka.sidecar import Sidecar
@@ -42,12 +41,8 @@ SEGMENT_RECORDS = 40
 
 
 @pytest.fixture
-def lonely_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    folder = tmp_path / "lonely"
-    with plugin_kafka(
-        kafka_jars, folder, plugins, properties=PATIENT, is_sidecar_started=False
-    ) as kafka:
-        yield kafka
+def lonely_kafka(new_kafka: NewKafka) -> PluginKafka:
+    return new_kafka(properties=PATIENT, is_sidecar_started=False)
 
 
 @contextlib.contextmanager
@@ -57,19 +52,6 @@ def hanging(sidecar: Sidecar) -> Iterator[None]:
         yield
     finally:
         os.kill(sidecar.pid, signal.SIGCONT)
-
-
-@contextlib.asynccontextmanager
-async def jumping_consumer(kafka: PluginKafka, place: TopicPartition) -> AsyncIterator[Any]:
-    """Return a consumer at offset 0 that goes to the end if offset 0 is out of range."""
-    client = AIOKafkaConsumer(**kafka.login.for_aiokafka(), auto_offset_reset="latest")
-    await client.start()
-    try:
-        client.assign([place])
-        client.seek(place, 0)
-        yield client
-    finally:
-        await client.stop()
 
 
 async def tiered_topic(kafka: PluginKafka, seed: int) -> Ledger:
@@ -83,11 +65,6 @@ async def tiered_topic(kafka: PluginKafka, seed: int) -> Ledger:
     )  # fmt: skip
     await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
     return ledger
-
-
-async def require_all(kafka: PluginKafka, ledger: Ledger) -> None:
-    for level in LEVELS:
-        assert await read(kafka.login, ledger.topic, level) == ledger.expected(level, 0)
 
 
 def require_one_copy_each(kafka: PluginKafka, topic: str) -> None:
@@ -129,7 +106,7 @@ async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_
     kafka.sidecar.bootstrap = kafka.bootstrap
     kafka.sidecar.start()
     await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
-    await require_all(kafka, ledger)
+    await assert_read(kafka.login, ledger)
     require_one_copy_each(kafka, "orders")
 
 
@@ -162,7 +139,7 @@ async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_secon
     found: list[Entry] = []
     port = ReservedPort()
     kafka.sidecar.kill()
-    async with jumping_consumer(kafka, place) as client:
+    async with jumping_consumer(kafka.login, place) as client:
         await paced(client)
         kafka.sidecar.bootstrap = f"127.0.0.1:{port.number}"
         kafka.sidecar.start()
@@ -243,7 +220,7 @@ async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_a
         position = sidecar.log.position
         sidecar.start()
         assert await answers(kafka) == before
-        await require_all(kafka, ledger)
+        await assert_read(kafka.login, ledger)
         return any("reading from offset 0," in line for line in sidecar.log.since(position))
 
     sidecar.stop()
@@ -268,17 +245,15 @@ async def test_records_when_broker_started_without_a_sidecar_are_tiered_once_it_
     for _ in range(2):
         first = (await end_offsets(kafka.login, "orders", 1))[0]
         await traffic.everything(5)
-        for level in LEVELS:  # what the broker has itself
-            local = await read(kafka.login, "orders", level, first=first)
-            assert local == ledger.expected(level, 0, first)
+        await assert_read(kafka.login, ledger, first=first)  # what the broker has itself
         kafka.sidecar.start()
         await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
-        await require_all(kafka, ledger)
+        await assert_read(kafka.login, ledger)
         kafka.sidecar.kill()
         assert kafka.node.stop() == CLEAN_STATUS
         kafka.node.start()
     kafka.sidecar.start()
-    await require_all(kafka, ledger)
+    await assert_read(kafka.login, ledger)
     require_one_copy_each(kafka, "orders")
 
 

@@ -9,15 +9,16 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from tests.kafka.clients import produce
 from tests.kafka.ledger import offset_at
 from tests.kafka.process import ProcessFailed
+from tests.support.plugin.traffic import jumping_consumer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from aiokafka import AIOKafkaConsumer
 
     from tests.kafka.login import Login
     from tests.kafka.plugin_kafka import PluginKafka
@@ -30,6 +31,7 @@ SEGMENTS = 3
 DEADLINE_S = 60.0
 BEGAN_MS = 1_700_000_000_000
 REFUSALS = 4
+PLACE = TopicPartition("orders", 0)
 GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 EARLIEST, EARLIEST_LOCAL, LATEST_TIERED = "-2", "-4", "-5"
 
@@ -39,21 +41,6 @@ async def tiered(kafka: PluginKafka) -> None:
     await produce(kafka.login, "orders", RECORDS, timestamp_ms=BEGAN_MS)
     await kafka.wait_until_tiered("orders", SEGMENTS, deadline_s=DEADLINE_S)
     await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
-
-
-@contextlib.asynccontextmanager
-async def jumpy_consumer(login: Login) -> AsyncIterator[AIOKafkaConsumer]:
-    client = AIOKafkaConsumer(**login.for_aiokafka(), auto_offset_reset="latest")
-    await client.start()
-    try:
-        client.assign([PLACE])
-        client.seek(PLACE, 0)
-        yield client
-    finally:
-        await client.stop()
-
-
-PLACE = TopicPartition("orders", 0)
 
 
 async def refused(kafka: PluginKafka, client: AIOKafkaConsumer) -> None:
@@ -79,14 +66,14 @@ async def test_f111_consumer_when_metadata_or_data_cannot_be_had_then_it_waits_a
     """F111: a consumer stays at offset 0 without service or store, and then reads all."""
     await tiered(our_kafka)
     our_kafka.sidecar.kill()
-    async with jumpy_consumer(our_kafka.login) as client:
+    async with jumping_consumer(our_kafka.login, PLACE) as client:
         await refused(our_kafka, client)
         our_kafka.sidecar.start()
         assert await read_on(client) == RECORDS
     our_kafka.restart_broker()  # it has kept indexes, and the plugin blocks
     away = our_kafka.store.with_name("away")
     our_kafka.store.rename(away)
-    async with jumpy_consumer(our_kafka.login) as client:
+    async with jumping_consumer(our_kafka.login, PLACE) as client:
         await refused(our_kafka, client)
         away.rename(our_kafka.store)
         assert await read_on(client) == RECORDS

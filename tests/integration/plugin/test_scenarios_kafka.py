@@ -15,21 +15,20 @@ from tests.kafka.clients import produce, until
 from tests.kafka.faulty_store import Fault, FaultyStore, faulty_store
 from tests.kafka.ledger import read
 from tests.kafka.node import kafka_id
-from tests.kafka.plugin import our_bucket, our_manager
-from tests.kafka.plugin_kafka import PluginKafka, plugin_kafka
+from tests.kafka.plugin import our_bucket
 from tests.kafka.stock_manager import StockRefused
 from tests.support.builders import delete_started, finished, segment_id, started
 from tests.support.plugin.operator_commands import FOUND, Operator
 from tests.support.stores.s3_servers import BUCKET
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from rlmm.metadata.events import SegmentUpdate
     from rlmm.metadata.ids import SegmentId
-    from tests.kafka.fixtures import StockPeers
-    from tests.kafka.jars import Jars
+    from tests.integration.plugin.conftest import NewKafka, NewPeer
+    from tests.kafka.plugin_kafka import PluginKafka
     from tests.kafka.stock_manager import StockPeer
 
 RECORDS = [b"%04d" % number + b"x" * 496 for number in range(60)]
@@ -51,27 +50,14 @@ def store(tmp_path: Path) -> Iterator[FaultyStore]:
 
 
 @pytest.fixture
-def kafka(
-    kafka_jars: Jars, plugins: Path, store: FaultyStore, tmp_path: Path
-) -> Iterator[PluginKafka]:
-    storage = our_bucket(plugins, store.endpoint, BUCKET)
-    with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, storage=storage) as made:
-        yield made
+def kafka(store: FaultyStore, new_kafka: NewKafka, plugins: Path) -> PluginKafka:
+    return new_kafka(storage=our_bucket(plugins, store.endpoint, BUCKET))
 
 
 @pytest.fixture
-def peer_at(plugins: Path, stock_peer: StockPeers) -> Callable[[PluginKafka], StockPeer]:
-    def begin(kafka: PluginKafka) -> StockPeer:
-        settings = our_manager(plugins, kafka.sidecar.address)
-        configuration = {
-            "manager.class.name": settings["remote.log.metadata.manager.class.name"],
-            "manager.class.path": settings["remote.log.metadata.manager.class.path"],
-            "cluster.id": kafka.node.cluster_id,
-            "sidecar.address": kafka.sidecar.address,
-        }
-        return stock_peer(kafka.bootstrap, broker_id=OLD_LEADER, settings=configuration)
-
-    return begin
+def old_leader(our_kafka: PluginKafka, new_peer: NewPeer) -> StockPeer:
+    cluster_id, address = our_kafka.node.cluster_id, our_kafka.sidecar.address
+    return new_peer(our_kafka.bootstrap, cluster_id, address, OLD_LEADER)
 
 
 def events_of(kafka: PluginKafka) -> list[SegmentMetadata | SegmentUpdate]:
@@ -117,14 +103,14 @@ async def assert_tiered_whole(kafka: PluginKafka) -> None:
 
 
 async def test_f57_finish_when_an_old_leader_is_late_then_refused_and_its_successors_is_read(
-    our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
+    our_kafka: PluginKafka, old_leader: StockPeer
 ) -> None:
     """F57: the old leader gets a refusal for its late finish, and the copy replaces none."""
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS[:1])
     partition = our_kafka.user_partition("orders")
     late = segment_id("late", partition)
-    peer = peer_at(our_kafka)
+    peer = old_leader
     peer.assign(partition)
     await until(lambda: peer.is_ready(partition), "the old leader is ready")
     peer.add(started(late, 0, 27, {0: 0}, broker_id=OLD_LEADER))
@@ -143,7 +129,7 @@ async def test_f57_finish_when_an_old_leader_is_late_then_refused_and_its_succes
 
 @pytest.mark.long
 async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_its_end(
-    our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
+    our_kafka: PluginKafka, old_leader: StockPeer
 ) -> None:
     """F104, F60: custom metadata stays through both deletion events, also where one omits it."""
     await our_kafka.create_topic("orders")
@@ -160,7 +146,7 @@ async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_i
 
     others = TopicIdPartition(Uuid.parse(kafka_id()), "others", 0)
     one = segment_id("one", others)
-    peer = peer_at(our_kafka)
+    peer = old_leader
     peer.assign(others)
     await until(lambda: peer.is_ready(others), "it is ready")
     peer.add(started(one))

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kafka.node import PATIENT
-from tests.kafka.plugin_kafka import plugin_kafka
 from tests.support.plugin.outage_plans import BROKER_OUTAGES, SIDECAR_OUTAGES, Outage, plan
 from tests.support.plugin.outages import Story
 from tests.support.plugin.traffic import Clients
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
-    from tests.kafka.jars import Jars
+    from tests.integration.plugin.conftest import NewKafka
     from tests.kafka.plugin_kafka import PluginKafka
 
 
@@ -42,9 +40,8 @@ async def outlived(kafka: PluginKafka, seed: int, count: int, outages: Sequence[
 
 
 @pytest.fixture
-def lasting_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, properties=PATIENT) as kafka:
-        yield kafka
+def lasting_kafka(new_kafka: NewKafka) -> PluginKafka:
+    return new_kafka(properties=PATIENT)
 
 
 async def test_records_when_the_sidecar_is_killed_3_times_are_all_read_and_none_is_copied_twice(

@@ -9,9 +9,8 @@ import pytest
 
 from rlmm.metadata.segment import SegmentState
 from tests.kafka.clients import until
-from tests.kafka.ledger import LEVELS, Ledger, Traffic, read
-from tests.kafka.plugin import our_bucket, our_storage
-from tests.kafka.plugin_kafka import plugin_kafka
+from tests.kafka.ledger import Ledger, Traffic
+from tests.kafka.plugin import our_bucket
 from tests.support.plugin.operator_commands import (
     FOUND,
     SLOW,
@@ -26,15 +25,16 @@ from tests.support.plugin.operator_commands import (
     written_by_jobs,
 )
 from tests.support.plugin.segment_copies import Copies
-from tests.support.stores.s3_servers import BUCKET, moto_server
+from tests.support.plugin.traffic import assert_read
+from tests.support.stores.s3_servers import BUCKET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.kafka.jars import Jars
+    from tests.integration.plugin.conftest import NewKafka
     from tests.kafka.plugin_kafka import PluginKafka
     from tests.support.plugin.operator_commands import Operator
+    from tests.support.stores.s3_servers import Server
 
 TOPIC = "orders"
 PREFIX = "kafka/"
@@ -45,24 +45,17 @@ TRIMMED_S = 90.0
 
 
 @pytest.fixture
-def slow_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    storage = our_storage(plugins, tmp_path / "ours" / "tier")
-    with plugin_kafka(
-        kafka_jars, tmp_path / "ours", plugins, properties=SLOW, storage=storage
-    ) as kafka:
-        yield kafka
+def slow_kafka(new_kafka: NewKafka) -> PluginKafka:
+    return new_kafka(properties=SLOW)
 
 
 @pytest.fixture
 def slow_kafka_with_bucket(
-    kafka_jars: Jars, plugins: Path, tmp_path: Path
-) -> Iterator[tuple[PluginKafka, Operator]]:
-    with moto_server(tmp_path) as server:
-        storage = our_bucket(plugins, server.endpoint, BUCKET, prefix=PREFIX)
-        with plugin_kafka(
-            kafka_jars, tmp_path / "ours", plugins, properties=SLOW, storage=storage
-        ) as kafka:
-            yield kafka, bucket_operator(kafka, server.endpoint, PREFIX)
+    s3: Server, new_kafka: NewKafka, plugins: Path
+) -> tuple[PluginKafka, Operator]:
+    storage = our_bucket(plugins, s3.endpoint, BUCKET, prefix=PREFIX)
+    kafka = new_kafka(properties=SLOW, storage=storage)
+    return kafka, bucket_operator(kafka, s3.endpoint, PREFIX)
 
 
 @pytest.mark.timeout(LONG_S)
@@ -141,10 +134,7 @@ async def test_bucket_when_the_brokers_retention_deletes_from_it_then_the_audit_
     await assert_nothing_expired(operator, finished(kafka) - deleted)
     first = await log_start(kafka, TOPIC)
     assert first > 0
-    for level in LEVELS:
-        assert await read(kafka.login, TOPIC, level, first=first) == ledger.expected(
-            level, 0, first
-        )
+    await assert_read(kafka.login, ledger, first=first)
 
 
 async def no_copy_under_way(kafka: PluginKafka, finished_at_least: int) -> None:

@@ -17,10 +17,7 @@ SOON_S = 3.0
 """From "Kafka Server started" to all of it read: a busy machine, but not the pauses as well."""
 TIMES = 2
 IN_VAIN_MS = 6_000
-"""
-Of looking for Kafka, until the service says so: its next attempts are at 7.75 s, when no broker is
-up that is started now, and at 15.75 s.
-"""
+"""Until the service says so; the next attempts, at 7.75 and 15.75 s, miss and meet the broker."""
 GIVEN_UP = "the log is not reached (attempt 1)"
 
 

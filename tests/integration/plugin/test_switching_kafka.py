@@ -22,6 +22,7 @@ from tests.kafka.sidecar import Sidecar
 from tests.kafka.steady import steady
 from tests.kafka.switching_page import Place
 from tests.kafka.tiered import TieredKafka, tiered_node
+from tests.support.plugin.traffic import assert_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -154,9 +155,7 @@ async def test_three_brokers_when_switched_one_by_one_and_back_lose_nothing_and_
 async def read_from_the_tier(cluster: PluginCluster, ledger: Ledger) -> None:
     for number, where in (await placed(cluster, ledger.topic)).items():
         await cluster.at(where.leader).wait_until_trimmed(ledger.topic, number)
-        for level in LEVELS:
-            found = await read(cluster.login, ledger.topic, level, partition=number)
-            assert found == ledger.expected(level, number)
+        await assert_read(cluster.login, ledger, number)
 
 
 def assert_nothing_is_gone(printed: Mapping[str, str]) -> None:
@@ -218,13 +217,10 @@ def restart(node: Node) -> None:
 
 
 async def write_and_read(kafka: TieredKafka, traffic: Traffic) -> None:
-    ledger = traffic.ledger
-    for level in LEVELS:
-        assert await read(kafka.login, TOPIC, level) == ledger.expected(level, 0)
+    await assert_read(kafka.login, traffic.ledger)
     await traffic.everything(3)
     await kafka.wait_until_trimmed(TOPIC)
-    for level in LEVELS:
-        assert await read(kafka.login, TOPIC, level) == ledger.expected(level, 0)
+    await assert_read(kafka.login, traffic.ledger)
 
 
 async def tier_a_topic(kafka: TieredKafka, topic: str) -> None:

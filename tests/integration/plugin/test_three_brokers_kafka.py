@@ -10,10 +10,11 @@ import pytest
 
 from rlmm.metadata.segment import SegmentState
 from tests.kafka.copies import copied_again, cut_short
-from tests.kafka.ledger import LEVELS, Ledger, Traffic, offset_at, read
+from tests.kafka.ledger import LEVELS, Ledger, Traffic, offset_at
 from tests.kafka.placement import placed, until_placed
 from tests.kafka.plugin_cluster import PluginCluster
 from tests.kafka.steady import steady
+from tests.support.plugin.traffic import assert_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,10 +88,9 @@ async def test_records_when_a_leader_or_its_service_is_killed_are_read_once_and_
         await clients.until_written(WRITTEN)
     await until_all_is_tiered(cluster, 3)
     for partition in range(3):
-        expected = ledger.expected(LEVELS[0], partition)
-        for level in LEVELS:
-            assert await read(cluster.login, TOPIC, level, partition=partition) == expected
-        assert clients.of(partition) == expected
+        assert ledger.aborted == set()
+        await assert_read(cluster.login, ledger, partition)
+        assert clients.of(partition) == ledger.expected(LEVELS[0], partition)
     events = cluster.at(1).metadata_events(TOPIC)
     assert copied_again(events) == []
     assert len(cut_short(events)) <= len(RING)  # by the death of the broker that made them
@@ -122,8 +122,7 @@ async def test_a_broker_when_it_is_given_a_tiered_partition_begins_from_the_tier
     assert leader_epochs(cluster, 3)[: len(epochs)] == epochs
     for gone in (1, 2):
         await lose(cluster, gone, is_broker=gone == 1, is_sidecar=True)
-    for level in LEVELS:
-        assert await read(cluster.login, TOPIC, level) == ledger.expected(level, 0)
+    await assert_read(cluster.login, ledger)
     written = {one.offset for one in ledger.entries}
     for one in random.Random(5).sample(ledger.entries, TIMES):
         found = await offset_at(cluster.login, TOPIC, one.timestamp_ms)
@@ -134,6 +133,5 @@ async def test_a_broker_when_it_is_given_a_tiered_partition_begins_from_the_tier
         assert found == first or (found < first and found not in written)
     await traffic.everything(6)
     await until_all_is_tiered(cluster, 1)
-    for level in LEVELS:
-        assert await read(cluster.login, TOPIC, level) == ledger.expected(level, 0)
+    await assert_read(cluster.login, ledger)
     assert copied_again(cluster.at(3).metadata_events(TOPIC)) == []

@@ -11,7 +11,6 @@ import pytest
 
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from tests.kafka.node import kafka_id
-from tests.kafka.plugin import our_manager
 from tests.kafka.stock_manager import StockRefused
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import segment_id, started
@@ -21,32 +20,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.kafka.fixtures import FreshKafka, StockPeers
+    from tests.integration.plugin.conftest import NewPeer
+    from tests.kafka.fixtures import FreshKafka
     from tests.kafka.stock_manager import StockPeer
 
 SAID_S_MAX = 60.0
 NOWHERE = "127.0.0.1:9"
 OF_A_SERVICE = ("--mode", "serve", "--assignment", "broker")
 NOT_AVAILABLE = "ReplicaNotAvailableException"
-WRITE_MS = 1_000
 
 
 @pytest.fixture
-def peer_of(plugins: Path, socket_path: Path, stock_peer: StockPeers) -> Callable[[str], StockPeer]:
-    settings = our_manager(plugins, str(socket_path))
-    return lambda cluster_id: stock_peer(
-        NOWHERE,
-        broker_id=5,
-        settings={
-            "manager.class.name": settings["remote.log.metadata.manager.class.name"],
-            "manager.class.path": settings["remote.log.metadata.manager.class.path"],
-            "cluster.id": cluster_id,
-            "sidecar.address": str(socket_path),
-            "sidecar.write.timeout.ms": str(WRITE_MS),
-            "sidecar.listing.timeout.ms": str(WRITE_MS),
-            "sidecar.task.timeout.ms": str(WRITE_MS),
-        },
-    )
+def peer_of(socket_path: Path, new_peer: NewPeer) -> Callable[[str], StockPeer]:
+    timeouts = {f"sidecar.{name}.timeout.ms": "1000" for name in ("write", "listing", "task")}
+    return lambda cluster_id: new_peer(NOWHERE, cluster_id, str(socket_path), more=timeouts)
 
 
 def refusal(ask: Callable[..., object], *about: object) -> str:

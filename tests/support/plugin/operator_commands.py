@@ -16,9 +16,10 @@ from aiokafka import TopicPartition
 
 from rlmm.metadata.segment import SegmentMetadata
 from tests.kafka.clients import consumer
-from tests.kafka.ledger import LEVELS, MINUTE_MS, Entry, offset_at, read
+from tests.kafka.ledger import LEVELS, MINUTE_MS, Entry, offset_at
 from tests.kafka.stock_consumer import Read, StockConsumer
 from tests.support.datasource.reading_process import Query, read_by_spark
+from tests.support.plugin.traffic import assert_read
 from tests.support.spark.sessions import SLOTS, python_path
 from tests.support.stores.s3_servers import ACCESS, BUCKET, SECRET
 
@@ -33,10 +34,7 @@ SLOW = {
     "remote.log.manager.copy.max.bytes.per.second": "128",
     "remote.log.manager.copier.thread.pool.size": "50",
 }
-"""
-A segment in two minutes: a job, which takes seconds to start, finds something left to copy. Each
-partition that waits for its share keeps a thread.
-"""
+"""A segment in two minutes, so that a job finds some left; a waiting partition keeps a thread."""
 SPOKEN_FOR = {"retention.ms": "86400000", "local.retention.ms": "1000"}
 SPARK = ("--master", f"local[{SLOTS}]")
 COMMAND_S = 300
@@ -124,19 +122,12 @@ class Operator:
         done = subprocess.run(
             [sys.executable, "-m", "rlmm", *arguments],
             env={
-                **kept,
-                "PYTHONPATH": python_path(),
-                "PYSPARK_PYTHON": sys.executable,
-                **CREDENTIALS,
-                "SPARK_LOCAL_DIRS": str(home),
+                **kept, **CREDENTIALS, "PYTHONPATH": python_path(),
+                "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(home),
             },
-            cwd=home,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
+            cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
             timeout=COMMAND_S,
-        )
+        )  # fmt: skip
         return Done(done.returncode, done.stdout, done.stderr)
 
 
@@ -162,12 +153,8 @@ async def assert_spark_has(
     for (ledger, level, way), found in zip(asked, given, strict=True):
         partitions = sorted({one.partition for one in ledger.entries})
         expected = [one for number in partitions for one in ledger.expected(level, number)]
-        entries = sorted(map(entry_of_row, found.table.to_pylist()), key=place_of)
+        entries = sorted(map(entry_of_row, found.table.to_pylist()), key=lambda one: one[:2])
         assert entries == expected, (ledger.topic, level, way)
-
-
-def place_of(entry: Entry) -> tuple[int, int]:
-    return entry.partition, entry.offset
 
 
 def entry_of_row(row: Mapping[str, Any]) -> Entry:
@@ -208,9 +195,7 @@ def bucket_operator(kafka: PluginKafka, endpoint: str, prefix: str = "") -> Oper
 
 
 async def assert_consumers_have(kafka: PluginKafka, ledger: Ledger, partition: int = 0) -> None:
-    for level in LEVELS:
-        found = await read(kafka.login, ledger.topic, level, partition=partition)
-        assert found == ledger.expected(level, partition), level
+    await assert_read(kafka.login, ledger, partition)
     times = sorted(one.timestamp_ms for one in ledger.entries if one.partition == partition)
     asked = [times[0] - MINUTE_MS, *times[:: len(times) // 8], times[-1], times[-1] + 1]
     for timestamp_ms in asked:
