@@ -123,7 +123,6 @@ class Child:
         del self._words[:-_LAST_WORDS_BYTES]
 
     def _ended(self) -> EngineFailed:
-        """Return the reason why no more output comes: the child's end, or a closed stream."""
         try:
             status = self._process.wait(EXIT_GRACE_S)
         except subprocess.TimeoutExpired:
@@ -132,7 +131,6 @@ class Child:
         return EngineFailed(f"{how} without an answer{self._last_words()}")
 
     def _last_words(self) -> str:
-        """Return the end of the child's error stream, as the end of a message."""
         with contextlib.suppress(OSError):
             while chunk := os.read(self._stderr.fileno(), _CHUNK_BYTES):
                 self._words += chunk

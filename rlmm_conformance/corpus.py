@@ -90,7 +90,6 @@ def load_packaged() -> Corpus:
 
 
 def load_corpus(path: Path) -> Corpus:
-    """Read a scenario file; raises `ConfigError`."""
     return parse_corpus(str(path), parse_json(str(path), read_text(path)))
 
 

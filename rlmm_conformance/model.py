@@ -208,7 +208,6 @@ class CacheModel:
             offset = next_offset
 
     def highest(self, epoch: int) -> int | None:
-        """Return the greatest end in *epoch* that a finish event has brought."""
         return self.epochs[epoch].highest if epoch in self.epochs else None
 
     def list_all(self) -> list[str]:
@@ -306,7 +305,6 @@ class StoreModel:
         return APPLIED
 
     def partition_state(self, tp: str) -> PartitionDeleteState | None:
-        """Return the last partition-delete state stored for *tp*, loaded or not."""
         return self.deletions.get(tp)
 
     def queried(self, tp: str) -> CacheModel | ModelFailure:

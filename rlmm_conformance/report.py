@@ -99,7 +99,6 @@ def print_report(report: ConformanceReport, output: str) -> None:
 
 
 def _print_tables(report: ConformanceReport) -> None:
-    """Print suites, documented differences by rule, failures one a line, and a closing line."""
     print_table(
         f"engine {report.engine}",
         ("suite", "cases", "answers", "passed", "documented", "failed"),

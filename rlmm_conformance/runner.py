@@ -186,7 +186,6 @@ class Prover:
 
 
 def _larger_sets(base: Rules) -> Iterator[Rules]:
-    """Give every proper superset of *base*, smallest first."""
     others = [rule for rule in ConformanceRule if rule not in base]
     for count in range(1, len(others) + 1):
         for added in combinations(others, count):

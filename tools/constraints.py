@@ -40,7 +40,6 @@ def group_requirements(groups: dict[str, list[Any]], name: str) -> list[str]:
 
 
 def development_requirements(project: dict[str, Any]) -> list[str]:
-    """Everything that a developer's environment asks for: core, extras, and the group `dev`."""
     extras = project["project"]["optional-dependencies"]
     return [
         *project["project"]["dependencies"],

@@ -30,8 +30,6 @@ class EpochUnknown(Exception):
 
 
 class Copier:
-    """Copies for one broker."""
-
     def __init__(
         self, metadata: Verbs, tier: Tier, broker_id: int, now_ms: Callable[[], int]
     ) -> None:

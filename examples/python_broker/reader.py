@@ -44,8 +44,6 @@ def refusal(error: RlmmError) -> Refused:
 
 
 class Reader:
-    """Reads for one broker."""
-
     def __init__(self, metadata: Verbs, tier: Tier) -> None:
         self._metadata = metadata
         self._tier = tier

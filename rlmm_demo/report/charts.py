@@ -152,7 +152,6 @@ def _legend(maps: Sequence[TierMap]) -> list[Patch]:
 
 
 def replay_chart(curves: Sequence[ReplayCurve]) -> Chart:
-    """Draw a step line for each curve, and mark where its state was ready."""
     drawn = tuple(curve for curve in curves if curve.points)
 
     def draw(figure: Figure) -> None:
@@ -199,8 +198,6 @@ def _replay_caption(curves: Sequence[ReplayCurve]) -> str:
 
 
 def stall_chart(samples: StallSamples) -> Chart:
-    """Draw a dot for each look-up on a logarithmic scale, and lines for the percentiles."""
-
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         axes.set(xlabel="seconds", ylabel="ms until a look-up was answered", yscale="log")

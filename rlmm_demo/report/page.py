@@ -83,7 +83,6 @@ def _tick(screen: ScreenResult) -> tuple[str, str, str]:
 
 
 def _charts(story: DemoStory) -> list[Markup]:
-    """Return a section for each chart that has values, with its tables."""
     sections = []
     if story.tier_maps:
         table = tables.tier_table(story.tier_maps)
@@ -152,7 +151,6 @@ def _figure(figure: Figure) -> Markup:
 
 
 def _terminal(screen: ScreenResult) -> Markup | None:
-    """Return the commands as they were typed, and the beginning of their output."""
     output = "\n".join(screen.lines)
     if not screen.commands and not output.strip():
         return None

@@ -71,7 +71,6 @@ def _rebuild(screen: DemoScreen, world: DemoWorld, words: list[str]) -> str:
 
 
 def _count_of(code: str, text: str) -> int:
-    """Return the number behind a finding, `CODE (3): title`; 0 without that finding."""
     found = re.search(rf"{code} \((\d+)\)", text)
     return 0 if found is None else int(found[1])
 
@@ -87,7 +86,6 @@ def _plant(world: DemoWorld, beside: SegmentMetadata) -> None:
 
 
 def _names(audited: str) -> bool:
-    """Whether the audit names the planted objects and no others."""
     _, found, behind = audited.partition("TIER-ORPHAN (1)")
     return bool(found) and _GONE in next(iter(behind.splitlines()[1:]), "")
 

@@ -28,7 +28,6 @@ class DemoScreen(ScreenResult):
     checks = 0
 
     def command(self, text: str) -> None:
-        """Show the commands that run now, one per line."""
         for line in text.splitlines():
             self.commands.append(line)
             click.echo(f"  $ {line}")

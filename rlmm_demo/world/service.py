@@ -80,7 +80,6 @@ class DemoService:
         return self._client
 
     def _read(self) -> None:
-        """Read its log lines, which name the address of HTTP and the socket."""
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._lines.append(line)
@@ -120,7 +119,6 @@ class DemoService:
         raise EngineFailed(f"{message}; status {self._process.poll()}; its last lines:\n{last}")
 
     def kill(self) -> int:
-        """Kill the process with SIGKILL, and return its exit status."""
         self._hang_up()
         self._process.send_signal(signal.SIGKILL)
         return self._process.wait()

@@ -6,9 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from abc import ABC, abstractmethod
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.errors import EngineFailed
@@ -32,12 +31,20 @@ _DEADLINE_S, _COMMAND_S = 60.0, 120.0
 SLOTS: Final = 2
 
 
-class DemoWorld(ABC):
+class DemoWorld(Protocol):
     """A store, a service and a source of segments; leaving it ends every process."""
 
     has_broker: bool
     producer: str
     reader: str
+    folder: Path
+    socket: Path
+    environ: dict[str, str]
+    closing: ExitStack
+    store: DemoStore
+    service: DemoService
+    topic_id: Uuid
+    _partition_count: int = 0
 
     def __init__(self, folder: Path, socket: Path) -> None:
         self.folder = folder
@@ -47,65 +54,44 @@ class DemoWorld(ABC):
             **CREDENTIALS,
         }
         self.closing = ExitStack()
-        self.store: DemoStore
-        self.service: DemoService
-        self.topic_id: Uuid
-        self._partition_count = 0
 
-    # ------------------------------------------------------------------------------- what differs
-
-    @abstractmethod
     def start(self) -> dict[str, str]:
         """Start everything; return each part with its version."""
 
-    @abstractmethod
     def service_flags(self) -> list[str]: ...
 
-    @abstractmethod
     def produce(self, portions: Sequence[RecordPortion]) -> list[list[int]]:
         """Write records; return the offsets of each portion."""
 
-    @abstractmethod
     def log_folder(self) -> Path:
         """Return the folder of the broker's partitions."""
 
-    @abstractmethod
     def copy_words(self) -> list[str]:
         """Return the command that copies segments, without the store's flags."""
 
-    @abstractmethod
     def forget_local(self) -> str:
         """Delete the local copies of tiered segments; return the command."""
 
-    @abstractmethod
     def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
         """Read *count* committed records from offset 0; return the command, and the rows."""
 
-    @abstractmethod
     def append_metadata(self, place: int, values: Iterable[bytes]) -> None:
         """Append events to a metadata partition while no service runs."""
 
-    @abstractmethod
     def metadata_flags(self) -> list[str]:
         """Return the flags by which commands reach the metadata while no service runs."""
 
-    @abstractmethod
     def lose_metadata(self) -> str:
         """Delete the metadata topic while no service runs; return the command."""
 
-    @abstractmethod
     def before_rebuild(self) -> None:
         """Start what has to run while metadata is rebuilt."""
 
-    @abstractmethod
     def after_rebuild(self) -> None:
         """Start a service that knows the rebuilt metadata only."""
 
-    @abstractmethod
     def abandon(self, partition: TopicIdPartition) -> None:
         """Make the objects of that partition provable orphans."""
-
-    # -------------------------------------------------------------------------------- what shared
 
     def open_store(self) -> None:
         self.store = self.closing.enter_context(open_store(self.folder / "tier", self.environ))

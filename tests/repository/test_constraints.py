@@ -17,7 +17,6 @@ DEVELOPMENT = [*development_requirements(PROJECT), *PROJECT["build-system"]["req
 
 
 def pinned(name: str) -> dict[str, str]:
-    """Return package -> exact version of one file of constraints."""
     return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", tree.read(Path(name)), re.MULTILINE))
 
 

@@ -60,7 +60,6 @@ NOT_SERVING = ("rlmm_demo", "rlmm_conformance/")
 
 
 def seconds(text: str) -> float:
-    """Parse a time of systemd."""
     return float(text.removesuffix("s"))
 
 
@@ -93,7 +92,6 @@ def test_every_variable_that_is_named_exists() -> None:
 
 
 def arguments(name: str) -> list[str]:
-    """Return the arguments of each instruction of that name."""
     return [rest for found, rest in instructions() if found == name]
 
 
@@ -171,15 +169,12 @@ def test_service_starts_no_processes() -> None:
 
 @contextmanager
 def answering(status: int) -> Iterator[str]:
-    """Return the address of a server that answers with that status."""
-
     class Answering(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status if self.path == "/livez" else 404)
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
-            """Nothing."""
+        def log_message(self, *_: Any) -> None: ...
 
     with http.server.HTTPServer(("127.0.0.1", 0), Answering) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))

@@ -44,7 +44,6 @@ QUERIES = list(expressions())
 
 
 def is_known(name: str) -> bool:
-    """Whether the scrape has a series of that name."""
     return name in SERIES
 
 

@@ -17,14 +17,12 @@ pytestmark = [pytest.mark.long, pytest.mark.network, pytest.mark.timeout(900)]
 
 
 def run(*command: str | Path, folder: Path) -> str:
-    """Run a command in *folder* and return its output; a failing command fails the test."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 def pinned_backend() -> str:
-    """Return the lines of the build backend in the pinned versions, hashes included."""
     pinned = tree.read(Path("constraints/dev.txt"))
     found = re.search(r"^setuptools==(.+\\\n)+.+$", pinned, re.MULTILINE)
     assert found is not None

@@ -22,12 +22,10 @@ CHANGE_KINDS = ["Security", "Removed", "Deprecated", "Added", "Changed", "Fixed"
 
 
 def command_names() -> list[str]:
-    """Return the full name of every command."""
     return [context.command_path for context in documents.commands()]
 
 
 def option_names() -> list[str]:
-    """Return every visible option of every command."""
     return sorted(
         {
             name
@@ -44,7 +42,6 @@ def error_codes() -> list[str]:
 
 
 def setting_spellings() -> list[str]:
-    """Return every key with its environment variable and its flag."""
     return [spelled for key in KEYS.values() for spelled in (key.path, key.env, key.flag)]
 
 
@@ -53,7 +50,6 @@ def metric_names() -> list[str]:
 
 
 def paths() -> list[str]:
-    """Return every path of HTTP."""
     return [f"{route.method} {route.path}" for route in ROUTES]
 
 

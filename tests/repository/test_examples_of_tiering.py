@@ -37,7 +37,6 @@ def taken(words: Sequence[str]) -> tuple[str, JobRequest]:
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove Spark's variable from the environment."""
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
 
 
@@ -93,7 +92,6 @@ class StandIn:
 
 @contextmanager
 def airflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[StandIn]]:
-    """Stand in for the two modules of Airflow that the sample imports."""
     StandIn.made = []
     for place, name in (
         ("airflow.sdk", "DAG"),

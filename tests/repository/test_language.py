@@ -47,7 +47,6 @@ Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def public_classes() -> Iterator[tuple[str, Path]]:
-    """Give the name and the module of each public class of the product."""
     for path in tree.python_files(*tree.PACKAGES):
         for node in tree.parse(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -55,7 +54,6 @@ def public_classes() -> Iterator[tuple[str, Path]]:
 
 
 def plain_files() -> list[Path]:
-    """Return the modules of the packages that follow the rules of prose."""
     return [path for path in tree.python_files(*tree.PACKAGES) if not str(path).startswith(ROUGH)]
 
 

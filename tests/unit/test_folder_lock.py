@@ -121,7 +121,6 @@ def test_lock_when_an_observer_comes_to_a_folder_in_use_then_is_refused(
 
 
 def read_only(number: int) -> Callable[..., int]:
-    """Act like `os.open` of a read-only file system."""
     opens = os.open
 
     def opened(path: Path, flags: int, *arguments: int) -> int:

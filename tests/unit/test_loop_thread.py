@@ -91,7 +91,6 @@ def test_call_when_on_the_loop_itself_then_is_refused(thread: LoopThread) -> Non
 
 
 def in_a_child(work: Callable[[], str]) -> str:
-    """Return the result of *work* in a forked process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

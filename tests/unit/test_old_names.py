@@ -21,7 +21,6 @@ DOCUMENTED = [
 
 
 def resolve(module: str, *names: str) -> object:
-    """Return a module, or its attribute."""
     found = importlib.import_module(module)
     return getattr(found, names[0]) if names else found
 

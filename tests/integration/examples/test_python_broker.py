@@ -31,8 +31,6 @@ CS, CF, DS, _ = SegmentState
 
 
 class IllTier(Tier):
-    """A store whose calls fail as the test sets."""
-
     def __init__(self) -> None:
         super().__init__()
         self.failures: list[Exception] = []
@@ -67,7 +65,6 @@ class Town:
         return Broker(broker_id, metadata, self.tier, now_ms=lambda: self.now_ms, **options)
 
     async def tiered(self, segment: SegmentMetadata, records: Sequence[Record]) -> None:
-        """Copy a segment as another broker."""
         await self.all.add_segment(segment)
         await self.tier.put(segment, records)
         await self.all.update_segment(finished(segment.id))
@@ -89,7 +86,6 @@ async def town() -> Town:
 
 
 def fill(log: LocalLog, *sizes: int, timestamp_ms: int = 0) -> None:
-    """Append sealed segments of so many records each."""
     for size in sizes:
         log.append(*[b"x"] * size, timestamp_ms=timestamp_ms)
         log.roll()

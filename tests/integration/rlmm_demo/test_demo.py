@@ -17,7 +17,6 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> ToldDemo:
-    """Run one demonstration for all tests of this module."""
     folder = tmp_path_factory.mktemp("demo")
     return tell_demo(folder, "--without-broker", "--folder", str(folder / "data"))
 

@@ -21,7 +21,6 @@ README = tree.read(Path("README.md"))
 
 @pytest.fixture(scope="module")
 def told(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> ToldDemo:
-    """Run one demonstration with the cache of `make demo`."""
     del kafka_jars  # who cannot run a broker is told how
     cache = tree.ROOT / ".cache" / "demo"
     return tell_demo(tmp_path_factory.mktemp("demo"), "--cache", str(cache))

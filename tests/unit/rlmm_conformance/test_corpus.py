@@ -33,7 +33,6 @@ GET: dict[str, Json] = {"op": "get", "epoch": 0, "offset": 5, "expect": None}
 
 
 def file_of(*steps: Json, **changes: Json) -> list[Json]:
-    """Return a file with one scenario at store level."""
     entry: dict[str, Json] = {"name": "one", "level": "store", "source": "derived"}
     return [entry | {"steps": list(steps)} | changes]
 

@@ -41,7 +41,6 @@ def failing(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
 
 
 def broken(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
-    """Raise in a screen before its check."""
     del world, facts
     with stage.screen("broken", "It holds."):
         raise EngineFailed("nobody answers")

@@ -32,7 +32,6 @@ RED = "#c2243c"
 
 
 def texts(chart: Chart) -> list[str]:
-    """Return all texts of a chart."""
     picture = ET.fromstring(chart.svg)
     return ["".join(one.itertext()) for one in picture.iter() if one.tag.endswith("}text")]
 

@@ -54,19 +54,16 @@ STORY = DemoStory(
 
 
 def parsed(story: DemoStory) -> ET.Element:
-    """Parse the page, which is well-formed."""
     return ET.fromstring(report_page(story))
 
 
 def written(story: DemoStory) -> str:
-    """Return all text of the page's body."""
     body = parsed(story).find("body")
     assert body is not None
     return " ".join("".join(body.itertext()).split())
 
 
 def hostile_story() -> DemoStory:
-    """Return a story with markup, controls and broken characters in every text."""
     figure = Figure(HOSTILE, HOSTILE, HOSTILE, Comparison(HOSTILE, 1))
     texts = [HOSTILE]
     return DemoStory(
