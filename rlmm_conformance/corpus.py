@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 PACKAGED = "kafka_cache_vectors.json"
 
 _EXPECTATION_KEYS = ("expect", "expect_fixed")
-_NO_RULES: Rules = frozenset()
 _FIXED_RULES: Rules = frozenset({ConformanceRule.KAFKA_20932})
 
 
@@ -176,7 +175,7 @@ def _step(scenario: str, number: int, entry: Json, level: Level) -> ScenarioStep
         operation = parse_operation(arguments, level)
         unfixed = check_expectation(op, read(_Expected, step).expect)
         if "expect_fixed" not in step:
-            return ScenarioStep(number, operation, unfixed, _NO_RULES, unfixed)
+            return ScenarioStep(number, operation, unfixed, frozenset(), unfixed)
         fixed = check_expectation(op, step["expect_fixed"])
         return ScenarioStep(number, operation, fixed, _FIXED_RULES, unfixed)
     except FieldError as error:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     Show = Callable[[DemoStage, DemoWorld, DemoFigures], None]
 
 REPORT: Final = Path("demo/report.html")
-_NOT_SHOWN: Final = 1
 
 
 @click.command()
@@ -84,7 +83,7 @@ def demo(
         _make_folder(place)
         is_shown = _tell(_world(place, short / "rlmm.sock", jars), because, report)
     if not is_shown:
-        click.get_current_context().exit(_NOT_SHOWN)
+        click.get_current_context().exit(1)
 
 
 def _jars(cache: Path | None, *, is_wanted: bool) -> tuple[KafkaJars | None, str]:

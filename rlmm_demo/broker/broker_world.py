@@ -23,12 +23,10 @@ if TYPE_CHECKING:
     from rlmm_demo.world.records import RecordPortion
 
 _METADATA_PARTITIONS: Final = 16
-_DEADLINE_S: Final = 60.0
-_DAY_MS: Final = 86_400_000
 _TOPIC: Final = {
     "remote.storage.enable": "true",
     "segment.bytes": str(SEGMENT_BYTES),
-    "retention.ms": str(_DAY_MS),
+    "retention.ms": str(86_400_000),
     "file.delete.delay.ms": "100",
 }
 _NOTHING_LOCAL: Final = {"local.retention.ms": "1000", "local.retention.bytes": "1"}
@@ -130,7 +128,7 @@ class BrokerWorld(DemoWorld):
         def is_gone() -> bool:
             return not self.local_bytes() and len(self.log_files()) <= PARTITIONS
 
-        if not holds_within(_DEADLINE_S, is_gone):
+        if not holds_within(60.0, is_gone):
             raise EngineFailed("the broker did not delete its local copies")
         return "\n".join(shown("configs", words) for words in changes)
 

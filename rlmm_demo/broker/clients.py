@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from aiokafka import AIOKafkaProducer
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from aiokafka import BatchBuilder, RecordMetadata
 
     from rlmm_demo.world.records import RecordPortion
-
-_BATCH_BYTES: Final = 32_768
 
 
 def produce(bootstrap: str, topic: str, portions: Sequence[RecordPortion]) -> list[list[int]]:
@@ -52,7 +50,7 @@ def append(bootstrap: str, topic: str, partition: int, values: Iterable[bytes]) 
 @asynccontextmanager
 async def _producer(bootstrap: str, **options: object) -> AsyncIterator[AIOKafkaProducer]:
     producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap, acks="all", max_batch_size=_BATCH_BYTES, linger_ms=5, **options
+        bootstrap_servers=bootstrap, acks="all", max_batch_size=32_768, linger_ms=5, **options
     )
     await producer.start()
     try:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _STARTED: Final = "Kafka Server started"
 _START_S, _STOP_S = 60.0, 20.0
-_TAIL_LINES: Final = 15
 _ALONE: Final = {
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "1",
@@ -39,7 +38,6 @@ _CLASSES: Final = {
     "configs": "kafka.admin.ConfigCommand",
     "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
 }
-_COMMAND_S: Final = 60.0
 _PRINTED: Final = ("partition", "offset", "value")
 
 
@@ -80,7 +78,7 @@ class BrokerProcess:
         process = self._process
         holds_within(_START_S, lambda: _STARTED in output() or process.poll() is not None)
         if _STARTED not in output():
-            last = "\n".join(output().splitlines()[-_TAIL_LINES:])
+            last = "\n".join(output().splitlines()[-15:])
             raise EngineFailed(f"the broker of the demonstration did not start:\n{last}")
 
     def stop(self) -> None:
@@ -148,7 +146,7 @@ class KafkaTools:
             _CLASSES[name], "--bootstrap-server", self._bootstrap, *words, *more
         )
         done = subprocess.run(  # noqa: S603  # the Java of this machine
-            command, capture_output=True, text=True, check=False, timeout=_COMMAND_S
+            command, capture_output=True, text=True, check=False, timeout=60.0
         )
         if done.returncode != 0:
             reason = (done.stderr.strip() or done.stdout.strip())[-1_000:]

@@ -32,7 +32,6 @@ ROWS_MAX: Final = 24
 """User partitions that the map draws of one moment; the table has them all."""
 _VECTOR_MAX: Final = 400
 """Marks of one kind that are drawn one by one; more become one picture of pixels."""
-_WIDTH_IN: Final = 9.2
 _DISK, _DISK_SOFT, _TIER, _BAD, _REST, _BUSY = (
     "#e0901f", "#fbe9cc", "#2f66c4", "#c2243c", "#8a939c", "#eeece6",
 )  # fmt: skip
@@ -232,7 +231,7 @@ def _chart(
     name: str, title: str, caption: str, height_in: float, draw: Callable[[Figure], None]
 ) -> Chart:
     with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
-        figure = Figure(figsize=(_WIDTH_IN, height_in))
+        figure = Figure(figsize=(9.2, height_in))
         draw(figure)
         written = StringIO()
         figure.savefig(written, format="svg", metadata=_NO_METADATA)

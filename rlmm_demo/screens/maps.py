@@ -79,14 +79,10 @@ def place(
     low = min(cuts) if first_offset is None else first_offset
     edges = sorted({low, *(cut for cut in cuts if cut > low)})
     ranges = [
-        MapRange(at, after - 1, _kind(*(_holds(held, at) for held in places)))
+        MapRange(at, after - 1, _kind(*(any(a <= at <= b for a, b in held) for held in places)))
         for at, after in pairwise(edges)
     ]
     return PartitionMap(name, tuple(ranges))
-
-
-def _holds(segments: Iterable[Offsets], offset: int) -> bool:
-    return any(first <= offset <= last for first, last in segments)
 
 
 def _kind(is_on_disk: bool, is_in_tier: bool, is_active: bool) -> RangeKind:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rlmm_demo.world.world import DemoWorld
 
 _SAMPLE: Final = 10_000
-_LOOKUPS: Final = 2_000
 _FETCH_MS: Final = 500.0
 """Kafka's default of `remote.fetch.max.wait.ms`."""
 _CLAIM: Final = "What was measured in this run, beside the plainest program or a broker's limits."
@@ -55,7 +54,7 @@ def _figures(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> list[Fig
     _plain(values)
     plain_pace = len(values) / (time.perf_counter() - begun_s)
     waits = Comparison("a broker waits for", _FETCH_MS)
-    lookup_ms = percentile_ms(lambda: client.segment_for(first, 0, 0), _LOOKUPS)
+    lookup_ms = percentile_ms(lambda: client.segment_for(first, 0, 0), 2_000)
     figures = [
         Figure(
             "events replayed, judged and indexed a second", facts.full.events_per_s, "",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rlmm_demo.world.world import DemoWorld
 
 _SERVE = "rlmm serve --bootstrap-server broker:9092 --mode serve --assignment broker"
-_DEADLINE_S = 30.0
 _ROWS_MAX = 4
 
 
@@ -49,7 +48,7 @@ def _follows(world: DemoWorld) -> bool:
         status = world.service.status()
         return bool(status.get("is_connected") and status.get("topic_id"))
 
-    return holds_within(_DEADLINE_S, has_topic)
+    return holds_within(30.0, has_topic)
 
 
 _REFUSAL_CLAIM = (

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rlmm_demo.world.service import DemoService
 
 _DEADLINE_S: Final = 60.0
-_ASKED_S: Final = 0.005
 
 
 @dataclass(slots=True)
@@ -137,7 +136,7 @@ class _Asking:
                     if self.is_until_answered:
                         return
                     self.answered.append((asked_s, (time.monotonic() - asked_s) * 1_000))
-                self._is_over.wait(_ASKED_S)
+                self._is_over.wait(0.005)
 
 
 def percentile_ms(ask: Callable[[], object], times: int) -> float:

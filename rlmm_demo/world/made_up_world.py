@@ -33,11 +33,8 @@ if TYPE_CHECKING:
 
     from rlmm_demo.world.records import RecordPortion
 
-_BATCH_RECORDS: Final = 250
-_EVENTS_BATCH: Final = 1_000
 _PRODUCER_ID: Final = 1_001
 _FIRST_MS: Final = 1_700_000_000_000
-_DEADLINE_S: Final = 120.0
 _METADATA_PARTITIONS: Final = 50
 _MARKED: Final = PartitionDeleteState.DELETE_PARTITION_MARKED
 _STARTED: Final = PartitionDeleteState.DELETE_PARTITION_STARTED
@@ -109,7 +106,7 @@ class MadeUpWorld(DemoWorld):
         }
         done = subprocess.run(  # noqa: S603  # a module of ours
             [sys.executable, "-m", "rlmm_demo.world.segment_reading", json.dumps(asked)],
-            capture_output=True, text=True, check=False, timeout=_DEADLINE_S, env=self.environ,
+            capture_output=True, text=True, check=False, timeout=120.0, env=self.environ,
         )  # fmt: skip
         if done.returncode != 0:
             raise EngineFailed(f"the tier could not be read: {done.stderr.strip()[-1_000:]}")
@@ -129,7 +126,7 @@ class MadeUpWorld(DemoWorld):
         async with await LogRegistry.open(folder, LogSettings()) as registry:
             log = await registry.partition(METADATA_TOPIC, place)
             leader_epoch = log.leader_epochs[-1][0]
-            for some in _groups(values, _EVENTS_BATCH):
+            for some in _groups(values, 1_000):
                 batch = build_batch(records_of(some, 0, SYSTEM_CLOCK.now_ms()), 0)
                 await log.append(batch, leader_epoch=leader_epoch)
 
@@ -157,12 +154,11 @@ class MadeUpWorld(DemoWorld):
 
 def _topic_in_two_places() -> Uuid:
     """Return an id whose partitions 0 and 1 lie in different metadata partitions."""
-    ids = (Uuid(b"topic of clicks%d" % number) for number in range(10))
-    return next(one for one in ids if len({_place(one, number) for number in (0, 1)}) > 1)
-
-
-def _place(topic_id: Uuid, number: int) -> int:
-    return place_of(TopicIdPartition(topic_id, TOPIC, number), _METADATA_PARTITIONS)
+    for topic_id in (Uuid(b"topic of clicks%d" % number) for number in range(10)):
+        partitions = (TopicIdPartition(topic_id, TOPIC, number) for number in (0, 1))
+        if len({place_of(one, _METADATA_PARTITIONS) for one in partitions}) > 1:
+            return topic_id
+    raise AssertionError("ten ids are enough")
 
 
 def _batches(portion: RecordPortion, timestamp_ms: int) -> Iterator[tuple[bytes, int]]:
@@ -170,7 +166,7 @@ def _batches(portion: RecordPortion, timestamp_ms: int) -> Iterator[tuple[bytes,
     codec = Compression[portion.codec.upper()]
     sequence = 0
     producer = NO_PRODUCER
-    for values in _groups(portion.values, _BATCH_RECORDS):
+    for values in _groups(portion.values, 250):
         if portion.is_aborted:
             producer = Producer(_PRODUCER_ID, 0, sequence, is_transactional=True)
         records = records_of(values, 0, timestamp_ms)

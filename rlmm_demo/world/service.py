@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _HTTP = re.compile(r"http://[^\"\s]+")
 _DEADLINE_S = 30.0
-_PAUSE_S = 0.02
 
 
 def holds_within(deadline_s: float, fact: Callable[[], object]) -> bool:
@@ -33,7 +32,7 @@ def holds_within(deadline_s: float, fact: Callable[[], object]) -> bool:
     while not fact():
         if time.monotonic() > end_s:
             return False
-        time.sleep(_PAUSE_S)
+        time.sleep(0.02)
     return True
 
 

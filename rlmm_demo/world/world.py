@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.errors import EngineFailed
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from rlmm_demo.world.store import DemoStore
 
 _DEADLINE_S, _COMMAND_S = 60.0, 120.0
-SLOTS: Final = 2
 
 
 class DemoWorld(Protocol):
@@ -127,7 +126,7 @@ class DemoWorld(Protocol):
         place.mkdir(exist_ok=True)
         if not has_spark():
             return ["--no-spark"]
-        return ["--master", f"local[{SLOTS}]", "--spark-conf", f"spark.local.dir={place}"]
+        return ["--master", f"local[{2}]", "--spark-conf", f"spark.local.dir={place}"]
 
     def partitions(self) -> list[TopicIdPartition]:
         return [TopicIdPartition(self.topic_id, TOPIC, number) for number in range(PARTITIONS)]

@@ -38,7 +38,6 @@ SCRAPED = {"instance", "job"}
 """Labels that Prometheus adds."""
 PAGE = "docs/operating.md"
 TRIED = RULES.with_name("rules_test.yml")
-SEVERITIES = {"critical", "warning"}
 START = Path("docs/start.md")
 QUERIES = list(expressions())
 
@@ -81,7 +80,7 @@ def test_alert_then_waits_says_how_bad_it_is_and_what_to_do(
 ) -> None:
     """Each alert has a duration, a severity, a sentence, and a section with a remedy."""
     assert re.fullmatch(r"[1-9]\d*[mh]", str(alert["for"]))
-    assert alert["labels"]["severity"] in SEVERITIES
+    assert alert["labels"]["severity"] in {"critical", "warning"}
     assert alert["annotations"]["summary"].endswith(".")
     page, _, section = alert["annotations"]["runbook"].partition("#")
     assert page == PAGE

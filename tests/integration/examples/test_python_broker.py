@@ -64,6 +64,13 @@ class Town:
         metadata = self.service.client(broker_id, settings)
         return Broker(broker_id, metadata, self.tier, now_ms=lambda: self.now_ms, **options)
 
+    def leading(self, *sizes: int, epoch: int = 0, **options: Any) -> tuple[Broker, LocalLog]:
+        """Return a broker that leads with sealed segments of so many records each, and its log."""
+        broker = self.broker(**options)
+        log = broker.become_leader(TP, epoch)
+        fill(log, *sizes)
+        return broker, log
+
     async def tiered(self, segment: SegmentMetadata, records: Sequence[Record]) -> None:
         await self.all.add_segment(segment)
         await self.tier.put(segment, records)
@@ -122,9 +129,7 @@ async def test_f102_copy_when_it_was_started_and_not_finished_then_made_again_un
     town: Town,
 ) -> None:
     """F102: an unfinished copy is made again under a new id, and reported when it is old."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10)
+    broker, _ = town.leading(10)
     town.tier.failures = [TierUnavailable("gone in the middle")]
     assert await broker.tick() == {TP: 0}
     assert await town.states() == [CS]
@@ -176,8 +181,7 @@ async def test_f104_custom_metadata_then_in_the_finish_and_kept_through_the_dele
     town: Town,
 ) -> None:
     """Failure scenario F104: the store's custom metadata stays until the segment is deleted."""
-    broker = town.broker()
-    fill(broker.become_leader(TP, 0), 10)
+    broker, _ = town.leading(10)
     await broker.tick()
     (segment,) = [one async for one in town.all.list_segments(TP)]
     assert segment.custom_metadata == b"v1:10"
@@ -203,9 +207,7 @@ async def test_f106_metadata_when_not_ready_then_not_one_object_is_written(
     town: Town, fault: str
 ) -> None:
     """Failure scenario F106: the broker writes no object before it can register the copy."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10)
+    broker, log = town.leading(10)
     setattr(town.service.faults, fault, True)
     for _ in range(3):
         assert await broker.copier.copy(TP, log) == 0
@@ -217,8 +219,7 @@ async def test_f106_metadata_when_not_ready_then_not_one_object_is_written(
 
 async def test_f107_copy_when_made_twice_then_nothing_is_copied_again(town: Town) -> None:
     """Failure scenario F107: the second run copies nothing."""
-    broker = town.broker()
-    fill(broker.become_leader(TP, 0), 10, 10)
+    broker, _ = town.leading(10, 10)
     assert await broker.tick() == {TP: 2}
     assert await broker.tick() == {TP: 0}
     segments = [segment async for segment in town.all.list_segments(TP)]
@@ -228,8 +229,7 @@ async def test_f107_copy_when_made_twice_then_nothing_is_copied_again(town: Town
 
 async def test_f108_upload_when_refused_for_good_then_undone_and_forgotten(town: Town) -> None:
     """Failure scenario F108: the broker undoes a refused upload: object deleted, metadata ended."""
-    broker = town.broker()
-    fill(broker.become_leader(TP, 0), 10)
+    broker, _ = town.leading(10)
     town.tier.failures = [TierRefused("never")]
     assert await broker.tick() == {TP: 0}
     assert (await town.states(), town.tier.objects) == ([], {})
@@ -238,9 +238,7 @@ async def test_f108_upload_when_refused_for_good_then_undone_and_forgotten(town:
 
 async def test_f108_deletion_when_it_fails_then_stays_known_and_is_tried_again(town: Town) -> None:
     """F108, F114: the next run finds a started deletion by its state and ends it."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10)
+    broker, _ = town.leading(10)
     town.tier.failures = [TierRefused("never")]
     town.tier.is_deleting = False
     assert await broker.tick() == {TP: 0}
@@ -254,9 +252,7 @@ async def test_f108_deletion_when_it_fails_then_stays_known_and_is_tried_again(t
 
 async def test_f109_segment_when_not_sealed_or_not_stable_then_not_copied(town: Town) -> None:
     """Failure scenario F109: the active segment and open transactions stay local."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10, 10)
+    broker, log = town.leading(10, 10)
     log.append(b"newest")
     log.last_stable_offset = 15
     assert await broker.tick() == {TP: 1}
@@ -268,9 +264,7 @@ async def test_f109_segment_when_not_sealed_or_not_stable_then_not_copied(town: 
 
 async def test_f109_segment_when_its_epochs_are_not_known_then_an_error(town: Town) -> None:
     """Failure scenario F109: a segment whose leader epochs are unknown is an error."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10)
+    broker, log = town.leading(10)
     log.epochs = {3: 5}
     with pytest.raises(EpochUnknown):
         await broker.copier.copy(TP, log)
@@ -279,9 +273,7 @@ async def test_f109_segment_when_its_epochs_are_not_known_then_an_error(town: To
 
 async def test_f110_lookup_when_the_epoch_of_the_data_misses_then_fails_closed(town: Town) -> None:
     """F110: a segment of a divergent log is not served although it covers the offset."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10, 10)
+    broker, log = town.leading(10, 10)
     await town.tiered(started(segment_id("foreign", TP), 0, 9, {5: 0}), log.read(0))
     log.trim(15)
     assert await broker.fetch(TP, 3) == BROKEN
@@ -293,9 +285,7 @@ async def test_f110_lookup_when_the_epoch_of_the_data_misses_then_fails_closed(t
 
 async def test_f110_lookup_then_uses_the_epoch_of_the_data_and_not_the_leaders(town: Town) -> None:
     """Failure scenario F110: a record of an old epoch is found in that epoch, under any leader."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 2)
-    fill(log, 10)
+    broker, log = town.leading(10, epoch=2)
     await broker.tick()
     broker.become_leader(TP, 9)
     fill(log, 10)
@@ -320,9 +310,7 @@ async def test_f111_read_when_the_answer_is_not_known_then_retriable_and_never_o
     town: Town, fault: Any, told: Any
 ) -> None:
     """F111: a starting service gives a retriable error, so no consumer resets its offset."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10, 10)
+    broker, log = town.leading(10, 10)
     await broker.tick()
     log.trim(20)
     fault(town)

@@ -34,7 +34,6 @@ FORMS = {
     "sealed": {"rsm.config.custom.metadata.fields.include": "NONE"},
 }
 """A segment is encrypted after the copy here, so its size is not the broker's."""
-TRIMMED_S = 90.0
 
 
 def manifests(kafka: PluginKafka, topic: str) -> list[Manifest]:
@@ -66,7 +65,7 @@ async def test_broker_copies_when_plain_compressed_or_sealed_then_spark_reads_an
         await kafka.create_topic(topic)
         ledgers.append(Ledger(topic))
         await Traffic(kafka.login, ledgers[-1], random.Random(number)).everything(5)
-        await kafka.wait_until_trimmed(topic, deadline_s=TRIMMED_S)
+        await kafka.wait_until_trimmed(topic, deadline_s=90.0)
     seal(kafka, "sealed")
     forms = {
         topic: {(one.is_compressed, one.encryption is not None) for one in manifests(kafka, topic)}

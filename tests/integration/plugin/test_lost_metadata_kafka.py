@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1_200)]
 
 TOPIC = "orders"
-FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 TRIMMED_S = 90.0
 
 
@@ -49,7 +48,11 @@ def kafka(new_kafka: NewKafka) -> PluginKafka:
 
 def finished(kafka: PluginKafka) -> list[tuple[int, int]]:
     events = [one.event for one in kafka.metadata_events(TOPIC)]
-    done = {one.id for one in events if isinstance(one, SegmentUpdate) and one.state is FINISHED}
+    done = {
+        one.id
+        for one in events
+        if isinstance(one, SegmentUpdate) and one.state is SegmentState.COPY_SEGMENT_FINISHED
+    }
     return sorted(
         (one.start_offset, one.last_offset)
         for one in events

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 DEADLINE_S = 60.0
 FETCHES_A_SECOND_MAX = 5
 """Of one consumer; usually three. Without a pause in the plugin it would be a thousand."""
-NOT_READY_S = 2.0
 SEGMENT_RECORDS = 40
 
 
@@ -90,7 +89,7 @@ async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_
 
         def is_over() -> bool:
             written.extend(path for path in kafka.store.rglob("*") if path.is_file())
-            return time.monotonic() - begun_s >= NOT_READY_S
+            return time.monotonic() - begun_s >= 2.0
 
         await until(is_over, "it was long enough")
 

@@ -30,9 +30,7 @@ SEGMENTS = 3
 """Two full ones of 28 records, and one that is rolled because it is old."""
 DEADLINE_S = 60.0
 BEGAN_MS = 1_700_000_000_000
-REFUSALS = 4
 PLACE = TopicPartition("orders", 0)
-GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 EARLIEST, EARLIEST_LOCAL, LATEST_TIERED = "-2", "-4", "-5"
 
 
@@ -46,7 +44,7 @@ async def tiered(kafka: PluginKafka) -> None:
 async def refused(kafka: PluginKafka, client: AIOKafkaConsumer) -> None:
     position = kafka.node.log.position
     async with asyncio.timeout(DEADLINE_S):
-        while len(kafka.tiering_errors(position)) < REFUSALS:
+        while len(kafka.tiering_errors(position)) < 4:
             assert await client.getmany(PLACE, timeout_ms=200) == {}
             assert await client.position(PLACE) == 0
 
@@ -116,7 +114,7 @@ async def specials(kafka: PluginKafka) -> dict[str, int | None]:
 def offset_of(kafka: PluginKafka, spec: str) -> int | None:
     where = ("--topic", "orders", "--partitions", "0", "--time", spec)
     with contextlib.suppress(ProcessFailed):
-        said = kafka.tools.run(GET_OFFSETS, *where).strip()
+        said = kafka.tools.run("org.apache.kafka.tools.GetOffsetShell", *where).strip()
         if said:
             return int(said.rpartition(":")[2])
     return None

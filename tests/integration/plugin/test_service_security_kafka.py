@@ -29,8 +29,6 @@ WARNINGS_MAX = 3
 SAID_S_MAX = 30.0
 """Seconds within which the broker logs, on a busy machine."""
 TIER_S_MAX = 60.0
-LASTING_S = 2.5
-REFRESH_MS = 200
 OLD, NEW = "old-token-0123456789", "new-token-0123456789"
 
 
@@ -67,7 +65,7 @@ class Guarded:
         self.kafka.sidecar.arguments += [
             "--sidecar-listen", address, "--access-unix-role", "none",
             "--access-tokens-file", str(self.files / "tokens"),
-            "--access-refresh-ms", str(REFRESH_MS),
+            "--access-refresh-ms", str(200),
             "--tls-certificate-file", str(self.files / "service.pem"),
             "--tls-client-certificates", "required",
             "--tls-client-ca-file", str(self.files / "service-trusts.pem"),
@@ -149,7 +147,7 @@ async def test_broker_when_tokens_and_certificates_are_replaced_while_it_runs_th
     await guarded.begin()
     begun_s = time.monotonic()
     # A shorter connection does not end the outage, in which each reason is told once.
-    await until(lambda: time.monotonic() - begun_s > LASTING_S, "the connection has lasted")
+    await until(lambda: time.monotonic() - begun_s > 2.5, "the connection has lasted")
     log = guarded.kafka.node.log
     position = log.position
     guarded.take(NEW)  # the connection that was opened with the old one ends

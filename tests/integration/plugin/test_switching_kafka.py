@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 TOPIC = "orders"
 EVERYWHERE = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
 """Each broker leads one partition and follows the others."""
-WRITTEN = 45
 
 BEFORE = "Before"
 BESIDE = "A service beside each broker"
@@ -94,7 +93,7 @@ class Switching:
         found = await placed(self.cluster, TOPIC)
         assert {number: one.leader for number, one in found.items()} == wanted
         known = {one.id for one in self.copied()}
-        await clients.until_written(WRITTEN)
+        await clients.until_written(45)
         await until(
             lambda: {one.broker_id for one in self.copied() if one.id not in known} == set(NODES),
             "each broker copied a segment",

@@ -28,7 +28,6 @@ RING = [[1, 2], [2, 3], [3, 1]]
 ONE_IS_ENOUGH = {"min.insync.replicas": "1"}
 """So that two replicas can lose one; who was in sync leads then, and has all of it."""
 WRITTEN = 90
-TIMES = 20
 
 
 @pytest.fixture
@@ -124,7 +123,7 @@ async def test_a_broker_when_it_is_given_a_tiered_partition_begins_from_the_tier
         await lose(cluster, gone, is_broker=gone == 1, is_sidecar=True)
     await assert_read(cluster.login, ledger)
     written = {one.offset for one in ledger.entries}
-    for one in random.Random(5).sample(ledger.entries, TIMES):
+    for one in random.Random(5).sample(ledger.entries, 20):
         found = await offset_at(cluster.login, TOPIC, one.timestamp_ms)
         first = ledger.at_time(0, one.timestamp_ms)
         assert found is not None

@@ -25,15 +25,13 @@ if TYPE_CHECKING:
     from tests.kafka.stock_manager import StockPeer
 
 SAID_S_MAX = 60.0
-NOWHERE = "127.0.0.1:9"
 OF_A_SERVICE = ("--mode", "serve", "--assignment", "broker")
-NOT_AVAILABLE = "ReplicaNotAvailableException"
 
 
 @pytest.fixture
 def peer_of(socket_path: Path, new_peer: NewPeer) -> Callable[[str], StockPeer]:
     timeouts = {f"sidecar.{name}.timeout.ms": "1000" for name in ("write", "listing", "task")}
-    return lambda cluster_id: new_peer(NOWHERE, cluster_id, str(socket_path), more=timeouts)
+    return lambda cluster_id: new_peer("127.0.0.1:9", cluster_id, str(socket_path), more=timeouts)
 
 
 def refusal(ask: Callable[..., object], *about: object) -> str:
@@ -53,7 +51,9 @@ def assert_told_nothing(peer: StockPeer, partition: TopicIdPartition) -> None:
         refusal(peer.list, partition),
         refusal(peer.list, partition, 0),
     ]
-    assert {java_class.rpartition(".")[2] for java_class in refusals} == {NOT_AVAILABLE}
+    assert {java_class.rpartition(".")[2] for java_class in refusals} == {
+        "ReplicaNotAvailableException"
+    }
     written = refusal(peer.add, started(segment_id(1, partition)))
     assert written.endswith("RetriableRemoteStorageException")
 

@@ -36,7 +36,6 @@ SLOW = {
 }
 """A segment in two minutes, so that a job finds some left; a waiting partition keeps a thread."""
 SPOKEN_FOR = {"retention.ms": "86400000", "local.retention.ms": "1000"}
-SPARK = ("--master", f"local[{SLOTS}]")
 COMMAND_S = 300
 """Longest time of one command: Spark starts in seconds, and on a busy machine in many."""
 CREDENTIALS = {
@@ -44,8 +43,6 @@ CREDENTIALS = {
     "AWS_SECRET_ACCESS_KEY": SECRET,
     "AWS_DEFAULT_REGION": "us-east-1",
 }
-JOBS_ID = -1
-FIRST_S = 60.0
 FINE = 0
 FOUND = 1
 
@@ -106,10 +103,17 @@ class Operator:
         assert (report["verdict"], [*sets]) == ("Clean", ["referenced"]), report
 
     async def adopt(self, topic: str, metadata: Sequence[str], *more: str) -> dict[str, Any]:
-        await self.kafka.wait_until_tiered(topic, 1, deadline_s=FIRST_S)  # so both have copied
+        await self.kafka.wait_until_tiered(topic, 1, deadline_s=60.0)  # so both have copied
         source = ("--log-dir", str(self.kafka.node.data))
         report = await self.told(
-            "run", "--adopt", "--topic", topic, *source, *metadata, *SPARK, *more
+            "run",
+            "--adopt",
+            "--topic",
+            topic,
+            *source,
+            *metadata,
+            *("--master", f"local[{SLOTS}]"),
+            *more,
         )
         (found,) = report["topics"]
         assert found["standing"] == "adopted", report
@@ -180,7 +184,7 @@ def quicken(kafka: PluginKafka) -> None:
 
 def written_by_jobs(kafka: PluginKafka, topic: str) -> list[SegmentMetadata]:
     events = (one.event for one in kafka.metadata_events(topic))
-    return [one for one in events if isinstance(one, SegmentMetadata) and one.broker_id == JOBS_ID]
+    return [one for one in events if isinstance(one, SegmentMetadata) and one.broker_id == -1]
 
 
 def folder_operator(kafka: PluginKafka) -> Operator:

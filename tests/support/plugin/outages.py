@@ -33,8 +33,6 @@ DEADLINE_S = 90.0
 PROMPT_S = 20.0
 """In which a broker that is asked to stop has stopped, whatever its service does."""
 WRITTEN_A_STEP = 120
-STEADY_ROUNDS_MAX = 3
-UPLOAD_S = 1.0
 LEADING_MS = 10_000
 """A broker that says that it is started is made the leader before that; told a moment later."""
 
@@ -109,7 +107,7 @@ class Story:
             return begun <= {segment_of(path) for path in has}
 
         with contextlib.suppress(ProcessFailed):
-            await until(is_written, "the last object was written", deadline_s=UPLOAD_S)
+            await until(is_written, "the last object was written", deadline_s=1.0)
         await self.clients.writing.write(1)  # meanwhile the broker has gone on to the next thing
 
     async def until(self, fact: Callable[[], bool], what: str) -> None:
@@ -210,7 +208,7 @@ class Story:
     async def steady(self) -> list[str]:
         """Return the broker's complaints in steady work; one late answer is allowed."""
         complaints: list[str] = []
-        for _ in range(STEADY_ROUNDS_MAX):
+        for _ in range(3):
             position = self.kafka.node.log.position
             await self.clients.writing.write(WRITTEN_A_STEP)
             await self.settled()

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 PLACES = 3
 WAIT_S = 10.0
-SETTINGS = EngineSettings(memory=ROOM)
 
 
 class Unexpected(Exception):
@@ -66,7 +65,9 @@ def _no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plan(name: str) -> EnginePlan:
     opening = {"broken": broken, "n": never}.get(name if name == "broken" else name[0], opened)
-    return EnginePlan(name, opening, Assignment.everything(), SETTINGS, None, is_observer=True)
+    return EnginePlan(
+        name, opening, Assignment.everything(), EngineSettings(memory=ROOM), None, is_observer=True
+    )
 
 
 async def written_once(*names: str) -> tuple[dict[str, SnapshotOutcome], float]:
