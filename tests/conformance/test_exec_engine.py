@@ -155,9 +155,7 @@ def vectors(tmp_path: Path) -> Path:
     ],
     ids=["dies", "garbage", "gives up", "speaks unasked"],
 )
-def test_child_when_it_fails_on_the_way_names_scenario_and_step(
-    vectors: Path, command: str, says: str
-) -> None:
+def test_child_when_it_fails_names_the_step(vectors: Path, command: str, says: str) -> None:
     """A child that fails gives a line with file, scenario, step and operation, and exit code 3."""
     result = command_run("--vectors", str(vectors), "--engine", f"exec:{command}")
     assert (result.exit_code, result.stdout) == (3, "")
@@ -203,9 +201,7 @@ UNANSWERED = {
 
 
 @pytest.mark.parametrize(("then", "scenario", "says"), UNANSWERED.values(), ids=UNANSWERED)
-def test_child_when_it_never_answers_is_given_up_and_killed(
-    then: str, scenario: str, says: str
-) -> None:
+def test_child_when_it_never_answers_is_killed(then: str, scenario: str, says: str) -> None:
     """Every wait for a child has a deadline and every answer a limit; the child is killed."""
     is_endless = then == ENDLESS
     engine = ExecEngine(child(HELLO, then=then), NEVER_MS if is_endless else SOON_MS)
@@ -229,9 +225,7 @@ def test_child_when_it_ignores_the_end_of_input_is_killed() -> None:
     assert engine._child._process.returncode == -9
 
 
-def test_child_when_it_floods_its_error_stream_still_answers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_child_when_it_floods_its_errors_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command drains the child's error stream and keeps only its end."""
     monkeypatch.setattr(children, "EXIT_GRACE_S", 30.0)
     flood = "sys.stderr.write('x' * 1_000_000)\nsys.stderr.flush()\n"

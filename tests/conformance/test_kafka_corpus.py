@@ -51,9 +51,7 @@ def test_python_engine_when_scenario_is_played_never_fails(scenario: Scenario) -
 
 
 @BY_NAME
-def test_python_engine_when_scenario_is_played_answers_as_model_with_all_rules(
-    scenario: Scenario,
-) -> None:
+def test_python_engine_when_played_answers_as_model_with_all_rules(scenario: Scenario) -> None:
     """The Python engine and the model agree in every step when all named rules are on."""
     engine = PythonEngine()
     engine.begin(scenario.name, scenario.level, initialized=scenario.initialized)

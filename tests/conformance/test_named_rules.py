@@ -68,9 +68,7 @@ EXAMPLES: dict[ConformanceRule, tuple[str, list[Step], Json]] = {
 
 
 @pytest.mark.parametrize("rule", ConformanceRule)
-def test_rule_when_its_example_is_played_is_proved_for_the_real_engine(
-    rule: ConformanceRule,
-) -> None:
+def test_rule_when_its_example_is_played_is_proved(rule: ConformanceRule) -> None:
     """The real engine follows each rule in its example, and the runner names exactly that rule."""
     level, steps, answer = EXAMPLES[rule]
     (found,) = differences(PythonEngine(), *steps, level=level)

@@ -186,9 +186,7 @@ def answering(status: int) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("status", "expected"), [(200, 0), (503, 1), (None, 1)], ids=["alive", "stuck", "nobody"]
 )
-def test_health_check_then_says_by_its_exit_code_whether_the_service_is_alive(
-    status: int | None, expected: int
-) -> None:
+def test_health_check_then_exits_by_the_answer(status: int | None, expected: int) -> None:
     """The probe ends with 0 when `/livez` answers 200, and else with 1 and the reason."""
     script = tree.ROOT / DEPLOY / "docker/healthcheck.py"
     assert "/livez" in PATHS

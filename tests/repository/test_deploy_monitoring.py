@@ -75,9 +75,7 @@ def test_query_then_reads_metrics_and_labels_that_there_are(who: str, expression
 
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
-def test_alert_then_waits_says_how_bad_it_is_and_what_to_do(
-    alert: dict[str, dict[str, str]],
-) -> None:
+def test_alert_then_has_severity_and_remedy(alert: dict[str, dict[str, str]]) -> None:
     """Each alert has a duration, a severity, a sentence, and a section with a remedy."""
     assert re.fullmatch(r"[1-9]\d*[mh]", str(alert["for"]))
     assert alert["labels"]["severity"] in {"critical", "warning"}
@@ -110,9 +108,7 @@ def test_section_about_an_alert_then_names_a_command_that_shows_more(alert: dict
 
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
-def test_alert_then_is_tried_where_it_is_raised_and_where_it_just_is_not(
-    alert: dict[str, Any],
-) -> None:
+def test_alert_then_is_tried_where_raised_and_where_not(alert: dict[str, Any]) -> None:
     """Each alert is raised in its case with its text, and quiet before it and in its other case."""
     raised: list[dict[str, Any]] = []
     last_minute = False

@@ -39,9 +39,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("form", ["*.whl", "*.tar.gz"], ids=["wheel", "sdist"])
-def test_package_when_installed_elsewhere_does_the_main_job(
-    built: Path, form: str, tmp_path: Path
-) -> None:
+def test_package_when_installed_does_the_main_job(built: Path, form: str, tmp_path: Path) -> None:
     """In a fresh environment outside the tree the command answers and the corpus runs."""
     (package,) = built.glob(form)
     venv.create(tmp_path / "fresh", with_pip=True)

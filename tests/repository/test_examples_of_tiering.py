@@ -103,9 +103,7 @@ def airflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[StandIn]]:
     yield StandIn.made
 
 
-def test_airflow_dag_when_read_then_plans_and_runs_what_the_command_takes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_airflow_dag_when_read_then_plans_and_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """The DAG has one run at a time and a plan before the copies with the same options."""
     spec = importlib.util.spec_from_file_location("dag", FOLDER / "airflow_dag.py")
     assert spec is not None

@@ -21,9 +21,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 @pytest.mark.parametrize(
     "rule", [rules.leftovers, rules.addresses, rules.machine_paths], ids=lambda rule: rule.__name__
 )
-def test_no_text_has_leftovers_registries_or_paths_of_a_machine(
-    rule: Callable[[str], list[str]],
-) -> None:
+def test_no_text_has_leftovers_registries_or_paths(rule: Callable[[str], list[str]]) -> None:
     """No text marks unfinished work, chooses a package registry, or names a developer's folder."""
     assert not findings({path: rule(tree.read(path)) for path in tree.text_files()})
 

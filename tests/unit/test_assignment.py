@@ -99,9 +99,7 @@ def test_assignment_in_words_then_says_how_much(given: Assignment, words: str) -
     assert str(given) == words
 
 
-def test_needed_partitions_when_an_assignment_grows_then_only_what_is_new_is_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_needed_partitions_when_it_grows_then_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each message of a growing assignment costs only the partitions that it adds."""
     asked: list[int] = []
 
@@ -149,9 +147,7 @@ def test_assignment_when_made_twice_then_is_equal() -> None:
         ),
     ],
 )
-def test_f37_metadata_partition_that_is_no_number_then_is_refused(
-    numbers: list[Any], match: str
-) -> None:
+def test_f37_metadata_partition_when_no_number_then_refused(numbers: list[Any], match: str) -> None:
     """The assignment refuses an impossible metadata partition by name before it reaches the log."""
     with pytest.raises(InvalidArgument, match=match):
         Assignment.of_metadata(numbers)

@@ -54,9 +54,7 @@ def test_lock_when_held_by_another_process_then_is_refused_with_its_pid(tmp_path
         assert owner_pid(tmp_path) == os.getpid()
 
 
-def test_lock_when_the_folder_is_made_then_is_closed_to_other_users_of_the_machine(
-    tmp_path: Path,
-) -> None:
+def test_lock_when_the_folder_is_made_then_closed_to_other_users(tmp_path: Path) -> None:
     """A new folder is closed to other users of the machine, and an existing one keeps its mode."""
     before = os.umask(0o022)
     try:
@@ -106,9 +104,7 @@ def test_lock_when_an_observer_may_not_write_then_none_is_needed(
     assert not list(tmp_path.iterdir())
 
 
-def test_lock_when_an_observer_comes_to_a_folder_in_use_then_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lock_when_in_use_then_no_observer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An observer is refused while a writer holds the folder, and observers share it."""
     with folder_lock(tmp_path), monkeypatch.context() as patch:
         patch.setattr(os, "open", read_only(errno.EROFS))
@@ -143,9 +139,7 @@ def test_lock_when_the_disk_is_full_then_says_so_by_name(
         assert owner_pid(tmp_path) == os.getpid()
 
 
-def test_lock_when_the_disk_of_an_observer_is_full_then_is_held_without_a_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lock_when_disk_full_then_no_pid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An observer on a full disk holds the lock without writing its process id."""
     monkeypatch.setattr(os, "pwrite", partial(fail_with, errno.ENOSPC))
     with folder_lock(tmp_path, is_observer=True):

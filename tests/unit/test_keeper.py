@@ -57,9 +57,7 @@ async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path
     assert frozen == [1]
 
 
-async def test_flush_when_the_log_is_not_known_then_says_so_and_not_that_all_is_written(
-    tmp_path: Path,
-) -> None:
+async def test_flush_when_the_log_is_not_known_then_says_so(tmp_path: Path) -> None:
     """A flush says that the log is unknown, which differs from a flush with nothing to write."""
     keeper = keeper_in(tmp_path)
     obstacle = (await keeper.flush()).obstacle

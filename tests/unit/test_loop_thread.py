@@ -53,9 +53,7 @@ def test_work_when_awaited_then_its_outcome_is_the_callers(thread: LoopThread) -
         thread.wait(fail())
 
 
-async def test_work_when_the_caller_has_a_loop_then_is_awaited_all_the_same(
-    thread: LoopThread,
-) -> None:
+async def test_work_when_the_caller_has_a_loop_then_is_awaited(thread: LoopThread) -> None:
     """A notebook has a loop of its own in the thread that calls."""
     assert thread.wait(thread_name()) == NAME
 
@@ -130,9 +128,7 @@ def test_call_when_made_by_a_fork_then_is_refused(thread: LoopThread, is_busy: b
     assert thread.wait(thread_name()) == NAME
 
 
-def test_call_when_its_thread_is_interrupted_then_is_cancelled_on_the_loop(
-    thread: LoopThread, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_call_when_interrupted_cancels(thread: LoopThread, monkeypatch: pytest.MonkeyPatch) -> None:
     """The interrupted call is cancelled on the loop."""
     ended = threading.Event()
 
@@ -162,9 +158,7 @@ def test_call_when_its_thread_is_interrupted_then_is_cancelled_on_the_loop(
     assert ended.wait(DEADLINE_S)
 
 
-def test_wait_when_interrupted_while_the_loop_begins_it_then_only_the_interrupt_is_raised(
-    thread: LoopThread, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wait_when_interrupted_raises(thread: LoopThread, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupted wait raises only the interrupt, and the work on the loop goes on."""
     begun, may_end = threading.Event(), threading.Event()
     submit = thread._submit
@@ -216,9 +210,7 @@ class BlockingClient(BlockingCalls[Client]):
     count = called(Client.count)
 
 
-def test_calls_when_closed_with_an_ending_then_end_with_their_own_outcome(
-    thread: LoopThread,
-) -> None:
+def test_calls_when_closed_with_an_ending_then_end_by_themselves(thread: LoopThread) -> None:
     """The loop runs until every call has ended."""
     client = thread.call(Client)
     with ThreadPoolExecutor(4) as pool:

@@ -83,9 +83,7 @@ async def test_work_when_its_caller_is_cancelled_then_is_waited_for() -> None:
     assert done
 
 
-async def test_work_when_it_hangs_and_its_caller_is_cancelled_then_is_left_behind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_work_when_it_hangs_then_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancelled caller leaves a hanging thread behind, which ends with its work."""
     monkeypatch.setattr("rlmm.base.threads._GRACE_S", 0.0)
     before = set(threading.enumerate())
@@ -109,9 +107,7 @@ def test_work_when_it_hangs_for_ever_then_does_not_hold_up_the_end_of_the_interp
     assert ended.returncode == 0
 
 
-async def test_background_work_when_its_thread_lingers_then_the_call_waits_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_background_work_when_lingering_then_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     """The call returns after the end of the thread, not only after the result."""
     released = threading.Event()
     loop = asyncio.get_running_loop()

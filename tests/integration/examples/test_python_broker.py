@@ -99,9 +99,7 @@ def fill(log: LocalLog, *sizes: int, timestamp_ms: int = 0) -> None:
 
 
 @pytest.mark.parametrize("kind", ["async-unix", "stand-in"])
-async def test_broker_when_it_becomes_leader_then_tiers_and_reads_back_what_it_trimmed(
-    kind: str,
-) -> None:
+async def test_broker_when_it_leads_then_tiers_and_reads_back_what_it_trimmed(kind: str) -> None:
     """The leader copies, and reads records below the local log start from their segments."""
     async with cluster_of(kind) as cluster:
         broker = Broker(1, await cluster.client(1), Tier())
@@ -125,9 +123,7 @@ async def test_broker_when_it_becomes_leader_then_tiers_and_reads_back_what_it_t
             await broker.copier._metadata.segment_for(TP, 0, 0)
 
 
-async def test_f102_copy_when_it_was_started_and_not_finished_then_made_again_under_a_new_id(
-    town: Town,
-) -> None:
+async def test_f102_copy_when_not_finished_then_made_again_under_a_new_id(town: Town) -> None:
     """F102: an unfinished copy is made again under a new id, and reported when it is old."""
     broker, _ = town.leading(10)
     town.tier.failures = [TierUnavailable("gone in the middle")]
@@ -141,9 +137,7 @@ async def test_f102_copy_when_it_was_started_and_not_finished_then_made_again_un
     assert old.state is CS
 
 
-async def test_f103_leaders_when_their_logs_rolled_differently_then_no_hole_and_nothing_twice(
-    town: Town,
-) -> None:
+async def test_f103_leaders_when_logs_rolled_differently_then_no_hole(town: Town) -> None:
     """Failure scenario F103: a leader copies the offsets that no finished copy covers, by epoch."""
     one, two = town.broker(1), town.broker(2)
     fill(one.become_leader(TP, 0), 10, 10)
@@ -162,9 +156,7 @@ async def test_f103_leaders_when_their_logs_rolled_differently_then_no_hole_and_
     assert (await town.ranges())[-1] == (35, 39)
 
 
-async def test_f103_segment_when_its_beginning_is_covered_then_only_the_rest_is_copied(
-    town: Town,
-) -> None:
+async def test_f103_segment_when_its_beginning_is_covered_then_rest_copied(town: Town) -> None:
     """F103: the broker copies only the rest of a segment whose beginning is covered."""
     one, two = town.broker(1), town.broker(2)
     fill(one.become_leader(TP, 0), 10)
@@ -177,9 +169,7 @@ async def test_f103_segment_when_its_beginning_is_covered_then_only_the_rest_is_
     assert await town.ranges() == [(0, 9), (10, 24)]
 
 
-async def test_f104_custom_metadata_then_in_the_finish_and_kept_through_the_deletion(
-    town: Town,
-) -> None:
+async def test_f104_custom_metadata_then_kept_through_the_deletion(town: Town) -> None:
     """Failure scenario F104: the store's custom metadata stays until the segment is deleted."""
     broker, _ = town.leading(10)
     await broker.tick()
@@ -203,9 +193,7 @@ async def test_f105_upload_when_it_hangs_then_other_partitions_go_on(town: Town)
 
 
 @pytest.mark.parametrize("fault", ["is_not_ready", "is_unavailable"])
-async def test_f106_metadata_when_not_ready_then_not_one_object_is_written(
-    town: Town, fault: str
-) -> None:
+async def test_f106_metadata_when_not_ready_then_no_object_written(town: Town, fault: str) -> None:
     """Failure scenario F106: the broker writes no object before it can register the copy."""
     broker, log = town.leading(10)
     setattr(town.service.faults, fault, True)
@@ -306,9 +294,7 @@ FAULTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("fault", "told"), FAULTS.values(), ids=FAULTS)
-async def test_f111_read_when_the_answer_is_not_known_then_retriable_and_never_out_of_range(
-    town: Town, fault: Any, told: Any
-) -> None:
+async def test_f111_read_when_not_known_then_retriable(town: Town, fault: Any, told: Any) -> None:
     """F111: a starting service gives a retriable error, so no consumer resets its offset."""
     broker, log = town.leading(10, 10)
     await broker.tick()
@@ -321,9 +307,7 @@ async def test_f111_read_when_the_answer_is_not_known_then_retriable_and_never_o
         assert await broker.fetch(TP, beyond) == OUT_OF_RANGE
 
 
-async def test_f112_offsets_when_metadata_is_not_ready_then_refused_and_not_guessed(
-    town: Town,
-) -> None:
+async def test_f112_offsets_when_metadata_is_not_ready_then_refused(town: Town) -> None:
     """Failure scenario F112: while metadata is not ready, offsets are refused and not guessed."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
@@ -349,9 +333,7 @@ async def test_f112_offsets_when_metadata_is_not_ready_then_refused_and_not_gues
         assert await ask() == NOT_AVAILABLE
 
 
-async def test_example_when_run_beside_a_service_then_tells_what_it_read(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_example_when_run_then_prints_its_reads(capsys: pytest.CaptureFixture[str]) -> None:
     """The example program reads every record from the first offset to the last."""
     async with cluster_of("async-unix") as cluster:
         await main(str(cluster.path))

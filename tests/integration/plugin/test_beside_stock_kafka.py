@@ -12,12 +12,7 @@ from rlmm.metadata.segment import PartitionDeleteState
 from tests.kafka.clients import until
 from tests.kafka.node import kafka_id
 from tests.kafka.stock_manager import StockRefused
-from tests.support.builders import (
-    finished,
-    partition_delete,
-    segment_id,
-    started,
-)
+from tests.support.builders import finished, partition_delete, segment_id, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -52,9 +52,7 @@ def seal(kafka: PluginKafka, topic: str) -> None:
             seal_segment(store, segment)
 
 
-async def test_broker_copies_when_plain_compressed_or_sealed_then_spark_reads_and_verifies_them(
-    our_kafka: PluginKafka, tmp_path: Path
-) -> None:
+async def test_copies_of_every_form_are_read(our_kafka: PluginKafka, tmp_path: Path) -> None:
     """Spark and consumers read the records from plain, zstd and encrypted chunks alike."""
     kafka, operator = our_kafka, folder_operator(our_kafka)
     keys = KeyFiles(tmp_path / "keys")

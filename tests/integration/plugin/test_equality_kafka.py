@@ -160,9 +160,7 @@ def epochs_of(events: Iterable[LogEvent]) -> set[int]:
     return {epoch for event in events for epoch, _ in getattr(event, "epochs", ())}
 
 
-async def test_answers_when_a_broker_tiers_and_others_write_then_equal_or_by_a_named_rule(
-    both: BothFollow,
-) -> None:
+async def test_answers_when_others_write_then_equal_or_by_a_named_rule(both: BothFollow) -> None:
     """Both managers agree through copies, retention, deletion, a new epoch and rival brokers."""
     chance = random.Random(8)
     rivals = new_partition("rivals")

@@ -45,9 +45,7 @@ def one_of_others(places: Collection[int]) -> TopicIdPartition:
     return next(one for one in made_up if place_of(one, METADATA_PARTITIONS) not in places)
 
 
-async def test_operator_when_the_service_is_a_brokers_own_then_is_told_all_that_is_there(
-    our_kafka: PluginKafka,
-) -> None:
+async def test_operator_when_service_is_a_brokers_own_then_answered(our_kafka: PluginKafka) -> None:
     """The service answers with a note, refuses by name what it cannot answer, and logs both."""
     await our_kafka.create_topic("orders", partitions=2)
     story = CoreStory.of(our_kafka, "orders")

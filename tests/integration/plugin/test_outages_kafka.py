@@ -73,9 +73,7 @@ def require_one_copy_each(kafka: PluginKafka, topic: str) -> None:
     assert len(kafka.objects(topic)) == len(copies.finished)
 
 
-async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_tier_kafka(
-    lonely_kafka: PluginKafka,
-) -> None:
+async def test_f106_metadata_when_not_ready_then_no_object_kafka(lonely_kafka: PluginKafka) -> None:
     """Four segments wait for the metadata, and then the tier gets each of them once."""
     kafka, ledger = lonely_kafka, Ledger("orders")
     await kafka.create_topic("orders")
@@ -158,9 +156,7 @@ async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_secon
 
 
 @pytest.mark.long
-async def test_broker_when_its_sidecar_hangs_ends_every_fetch_stops_promptly_and_goes_on_kafka(
-    our_kafka: PluginKafka,
-) -> None:
+async def test_broker_when_its_sidecar_hangs_goes_on_kafka(our_kafka: PluginKafka) -> None:
     """Tier readers are answered by their deadlines, others notice nothing, the broker stops."""
     kafka = our_kafka
     await kafka.create_topic("orders")
@@ -207,9 +203,7 @@ async def answers(kafka: PluginKafka) -> dict[str, object]:
 
 
 @pytest.mark.long
-async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_are_the_same_kafka(
-    our_kafka: PluginKafka,
-) -> None:
+async def test_answers_when_sidecar_starts_again_are_the_same_kafka(our_kafka: PluginKafka) -> None:
     """With its snapshot or without its folder the service gives the same segments."""
     kafka, sidecar = our_kafka, our_kafka.sidecar
     ledger = await tiered_topic(kafka, 9)
@@ -234,9 +228,7 @@ async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_a
 
 
 @pytest.mark.long
-async def test_records_when_broker_started_without_a_sidecar_are_tiered_once_it_is_there_kafka(
-    lonely_kafka: PluginKafka,
-) -> None:
+async def test_records_when_sidecar_comes_late_are_tiered_kafka(lonely_kafka: PluginKafka) -> None:
     """A broker without a service takes records; with it each segment is copied once."""
     kafka, ledger = lonely_kafka, Ledger("orders")
     traffic = Traffic(kafka.login, ledger, random.Random(2))
@@ -257,9 +249,7 @@ async def test_records_when_broker_started_without_a_sidecar_are_tiered_once_it_
 
 
 @pytest.mark.long
-async def test_a_topic_when_deleted_while_the_sidecar_is_away_leaves_nothing_in_the_tier_kafka(
-    our_kafka: PluginKafka,
-) -> None:
+async def test_topic_when_deleted_alone_leaves_the_tier_kafka(our_kafka: PluginKafka) -> None:
     """The broker's one listing waits for the service, and every object is deleted."""
     kafka = our_kafka
     await tiered_topic(kafka, 3)

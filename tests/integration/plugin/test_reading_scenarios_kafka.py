@@ -58,9 +58,7 @@ async def read_on(client: AIOKafkaConsumer) -> list[bytes | None]:
     return found
 
 
-async def test_f111_consumer_when_metadata_or_data_cannot_be_had_then_it_waits_and_never_jumps(
-    our_kafka: PluginKafka,
-) -> None:
+async def test_f111_consumer_when_metadata_or_data_is_away_waits(our_kafka: PluginKafka) -> None:
     """F111: a consumer stays at offset 0 without service or store, and then reads all."""
     await tiered(our_kafka)
     our_kafka.sidecar.kill()
@@ -77,9 +75,7 @@ async def test_f111_consumer_when_metadata_or_data_cannot_be_had_then_it_waits_a
         assert await read_on(client) == RECORDS
 
 
-async def test_f112_offsets_when_the_metadata_cannot_be_asked_then_no_answer_from_local_data_alone(
-    our_kafka: PluginKafka,
-) -> None:
+async def test_f112_offsets_when_metadata_is_away_then_refused(our_kafka: PluginKafka) -> None:
     """F112: offsets of tiered times are an error without metadata, never the first local one."""
     await tiered(our_kafka)
     wanted = 10

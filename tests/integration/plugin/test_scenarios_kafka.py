@@ -102,9 +102,7 @@ async def assert_tiered_whole(kafka: PluginKafka) -> None:
     assert [one.value for one in found] == RECORDS
 
 
-async def test_f57_finish_when_an_old_leader_is_late_then_refused_and_its_successors_is_read(
-    our_kafka: PluginKafka, old_leader: StockPeer
-) -> None:
+async def test_f57_late_finish_then_refused(our_kafka: PluginKafka, old_leader: StockPeer) -> None:
     """F57: the old leader gets a refusal for its late finish, and the copy replaces none."""
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS[:1])
@@ -128,9 +126,7 @@ async def test_f57_finish_when_an_old_leader_is_late_then_refused_and_its_succes
 
 
 @pytest.mark.long
-async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_its_end(
-    our_kafka: PluginKafka, old_leader: StockPeer
-) -> None:
+async def test_f60_f104_custom_metadata_kept(our_kafka: PluginKafka, old_leader: StockPeer) -> None:
     """F104, F60: custom metadata stays through both deletion events, also where one omits it."""
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS)
@@ -157,9 +153,7 @@ async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_i
 
 
 @pytest.mark.long
-async def test_f102_copy_when_the_broker_is_killed_in_it_then_made_anew_and_the_old_one_is_stuck(
-    kafka: PluginKafka, store: FaultyStore
-) -> None:
+async def test_f102_copy_when_killed_then_made_anew(kafka: PluginKafka, store: FaultyStore) -> None:
     """F102: the killed broker copies again under a new id; the open copy is reported as stuck."""
     store.faults[LOG_IS_WRITTEN] = Fault.HELD
     await kafka.create_topic("orders")
@@ -206,9 +200,7 @@ async def test_f108_upload_when_it_fails_half_way_then_nothing_is_left_and_it_is
 
 
 @pytest.mark.long
-async def test_f108_copies_when_the_store_is_away_then_none_is_left_open_and_all_are_made_anew(
-    kafka: PluginKafka, store: FaultyStore
-) -> None:
+async def test_f108_copies_when_store_is_away(kafka: PluginKafka, store: FaultyStore) -> None:
     """F108: a failed deletion stays DELETE_SEGMENT_STARTED until the store is back."""
     store.faults["."] = Fault.CUT
     await kafka.create_topic("orders")
@@ -226,9 +218,7 @@ async def test_f108_copies_when_the_store_is_away_then_none_is_left_open_and_all
 
 
 @pytest.mark.long
-async def test_f116_topic_when_its_broker_is_killed_while_deleting_it_then_listed_until_it_is_gone(
-    kafka: PluginKafka, store: FaultyStore
-) -> None:
+async def test_f116_half_deleted_topic_then_listed(kafka: PluginKafka, store: FaultyStore) -> None:
     """F116: the command lists and removes the remains that Kafka does not resume to delete."""
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)

@@ -128,9 +128,7 @@ def guarded(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Guarded
         yield made
 
 
-async def test_broker_when_its_token_is_not_known_then_named_and_let_in_once_it_is(
-    guarded: Guarded,
-) -> None:
+async def test_broker_when_token_is_not_known_then_named_in_the_log(guarded: Guarded) -> None:
     """The broker's log names a refused token in one line, and tiers once the file is right."""
     assert guarded.warnings(0), "that the service is away is said at the start"
     await guarded.begin()
@@ -140,9 +138,7 @@ async def test_broker_when_its_token_is_not_known_then_named_and_let_in_once_it_
 
 
 @pytest.mark.long
-async def test_broker_when_tokens_and_certificates_are_replaced_while_it_runs_then_it_goes_on(
-    guarded: Guarded,
-) -> None:
+async def test_broker_when_tokens_and_certificates_change_then_goes_on(guarded: Guarded) -> None:
     """The log names a revoked token or untrusted authority briefly; no record is lost."""
     await guarded.begin()
     begun_s = time.monotonic()

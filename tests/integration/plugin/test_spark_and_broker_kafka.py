@@ -59,9 +59,7 @@ def slow_kafka_with_bucket(
 
 
 @pytest.mark.timeout(LONG_S)
-async def test_topic_when_a_spark_job_tiers_it_then_stock_consumers_read_it_through_our_plugins(
-    slow_kafka: PluginKafka,
-) -> None:
+async def test_topic_when_a_spark_job_tiers_it_then_consumers_read(slow_kafka: PluginKafka) -> None:
     """Stock consumers read a topic that Spark tiered, by level and time, with none left over."""
     kafka, operator = slow_kafka, folder_operator(slow_kafka)
     await kafka.create_topic(TOPIC, settings=SPOKEN_FOR)

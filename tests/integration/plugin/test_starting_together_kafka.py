@@ -21,9 +21,7 @@ IN_VAIN_MS = 6_000
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
-async def test_f95_tiered_read_when_broker_and_service_start_together_then_does_not_wait_for_pauses(
-    our_kafka: PluginKafka,
-) -> None:
+async def test_f95_tiered_read_when_starting_together_then_no_pause(our_kafka: PluginKafka) -> None:
     """F95: neither the service's nor the broker's pause delays the first tiered read."""
     await our_kafka.create_topic("orders")
     ledger = Ledger("orders")

@@ -124,9 +124,7 @@ def switching(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Switc
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-async def test_three_brokers_when_switched_one_by_one_and_back_lose_nothing_and_copy_once(
-    switching: Switching,
-) -> None:
+async def test_three_brokers_when_switched_and_back_lose_nothing(switching: Switching) -> None:
     """A mixed cluster tiers on; no range is copied twice and each record is read once."""
     cluster, ledger = switching.cluster, Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, EVERYWHERE)

@@ -101,9 +101,7 @@ def leader_epochs(cluster: PluginCluster, broker: int) -> list[str]:
 
 
 @pytest.mark.long
-async def test_a_broker_when_it_is_given_a_tiered_partition_begins_from_the_tier_and_leads_it(
-    cluster: PluginCluster,
-) -> None:
+async def test_broker_when_given_a_tiered_partition_leads_it(cluster: PluginCluster) -> None:
     """A new replica takes its epochs from the tier and serves every record alone."""
     ledger = Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, [[1, 2]], ONE_IS_ENOUGH)

@@ -54,9 +54,7 @@ async def assert_begins(kafka: PluginKafka, topic: str, first: int, end: int) ->
     assert await consumer.bounds(0) == [(first, end)]
 
 
-async def test_records_and_topics_when_deleted_leave_the_tier_and_the_metadata(
-    kafka: PluginKafka,
-) -> None:
+async def test_records_and_topics_when_deleted_leave_the_tier(kafka: PluginKafka) -> None:
     """DeleteRecords removes segments below the offset, and the topic's deletion only its own."""
     accounts = TierAccounts(kafka)
     kept = await neighbour(kafka, "orders-2")
@@ -86,9 +84,7 @@ async def test_records_and_topics_when_deleted_leave_the_tier_and_the_metadata(
 
 
 @pytest.mark.long
-async def test_segments_when_too_many_or_too_old_leave_the_tier_and_the_metadata(
-    kafka: PluginKafka,
-) -> None:
+async def test_segments_when_too_many_or_too_old_leave_the_tier(kafka: PluginKafka) -> None:
     """`retention.ms` deletes too old segments, and `retention.bytes` the oldest ones."""
     accounts = TierAccounts(kafka)
     kept = await neighbour(kafka, "orders2")

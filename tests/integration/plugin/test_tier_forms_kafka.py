@@ -121,9 +121,7 @@ async def test_records_when_segments_were_encrypted_are_read_by_a_broker_that_ha
     assert kafka.tiering_errors() == []
 
 
-async def test_a_consumer_when_the_broker_lacks_the_keys_waits_and_nothing_else_does(
-    our_kafka: PluginKafka, tmp_path: Path
-) -> None:
+async def test_consumer_when_keys_are_missing_waits(our_kafka: PluginKafka, tmp_path: Path) -> None:
     """Only readers without the key wait, the log stays brief, and they go on with the key."""
     keys = KeyFiles(tmp_path / "keys")
     sealed = await tiered_story(our_kafka, "sealed")

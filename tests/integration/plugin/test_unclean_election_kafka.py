@@ -73,9 +73,7 @@ async def elected(cluster: PluginCluster, leader: int) -> None:
     )
 
 
-async def test_f110_offsets_when_a_leader_was_elected_that_lacks_them_then_of_its_own_log_or_none(
-    cluster: PluginCluster,
-) -> None:
+async def test_f110_offsets_when_elected_unclean_then_own_log(cluster: PluginCluster) -> None:
     """F110: consumers get the new leader's segments or out-of-range, never the lost leader's."""
     (partition,) = await cluster.create_topic(TOPIC, [[1, 2]], SETTINGS)
     await write(cluster, 1, COMMON)

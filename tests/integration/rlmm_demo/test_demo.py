@@ -40,9 +40,7 @@ def test_demo_when_tiers_are_copied_and_local_data_is_gone_then_all_is_read(told
     assert int(read[1].replace(",", "")) > 100_000
 
 
-def test_demo_when_its_service_is_behind_then_refuses_and_says_how_much_is_left(
-    told: ToldDemo,
-) -> None:
+def test_demo_when_its_service_is_behind_then_refuses_with_its_progress(told: ToldDemo) -> None:
     """The refusal names position, target and the records that are left."""
     found = re.search(
         r"not-ready: replaying; at ([\d,]+) of ([\d,]+), ([\d,]+) records left, ask again in \d+",
@@ -53,9 +51,7 @@ def test_demo_when_its_service_is_behind_then_refuses_and_says_how_much_is_left(
     assert 0 < left == target - position
 
 
-def test_demo_when_the_metadata_is_lost_then_is_made_anew_and_an_orphan_is_named(
-    told: ToldDemo,
-) -> None:
+def test_demo_when_metadata_is_lost_then_rebuilt_and_an_orphan_named(told: ToldDemo) -> None:
     """After the rebuild all look-ups agree, and the audit names one orphan."""
     said = told.screens["disaster"]
     same = re.search(r"(\d+) of (\d+) look-ups have the same answer", said)

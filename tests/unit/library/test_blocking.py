@@ -151,9 +151,7 @@ async def test_f55_call_when_made_on_the_loop_then_is_refused_by_name(
         assert topic.memory.partitions[PLACE].next_offset == 0
 
 
-async def test_f55_call_when_made_on_the_loop_of_another_thread_then_is_refused_by_name(
-    topic: LibraryTopic,
-) -> None:
+async def test_f55_call_when_made_on_another_loop_then_refused(topic: LibraryTopic) -> None:
     """A loop that is not the library's would be blocked just as well."""
 
     async def elsewhere(blocking: BlockingMetadata) -> None:
@@ -175,9 +173,7 @@ async def test_call_when_its_deadline_passes_then_ends_by_it(topic: LibraryTopic
             )
 
 
-async def test_calls_when_the_library_is_closed_meanwhile_then_end_by_name(
-    topic: LibraryTopic,
-) -> None:
+async def test_calls_when_library_is_closed_then_end_by_name(topic: LibraryTopic) -> None:
     """A waiting thread gets `Stopped`, and so does a later caller."""
     async with opened(topic) as metadata:
         topic.script.stall(PLACE)

@@ -106,8 +106,7 @@ def is_answering(metadata: RemoteLogMetadata) -> bool:
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 async def test_f93_call_when_the_log_is_not_reached_then_is_refused_and_nothing_is_stored(
-    topic: LibraryTopic,
-    call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
+    topic: LibraryTopic, call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]
 ) -> None:
     """Failure scenario F93: every call raises `NotReady`, and nothing is stored later."""
     topic.script.lose_brokers()
@@ -124,8 +123,7 @@ async def test_f93_call_when_the_log_is_not_reached_then_is_refused_and_nothing_
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 async def test_f94_call_when_the_log_is_reached_and_nothing_is_read_then_is_refused(
-    topic: LibraryTopic,
-    call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
+    topic: LibraryTopic, call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]
 ) -> None:
     """Failure scenario F94: unread events are never answered as absent."""
     topic.script.write(PLACE, encode(started("a")), encode(finished("a")))
@@ -143,8 +141,7 @@ async def test_f94_call_when_the_log_is_reached_and_nothing_is_read_then_is_refu
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 async def test_call_when_the_library_is_left_then_is_refused(
-    topic: LibraryTopic,
-    call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
+    topic: LibraryTopic, call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]
 ) -> None:
     """A closed library refuses every read and write."""
     async with topic.opened() as metadata:
@@ -175,9 +172,7 @@ async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_p
     await log.close()
 
 
-async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(
-    topic: LibraryTopic, tmp_path: Path
-) -> None:
+async def test_library_when_left_then_no_pool_thread(topic: LibraryTopic, tmp_path: Path) -> None:
     """The library leaves no idle thread in the loop's pool, even on the caller's own log."""
     threads = own_threads()
     for _ in range(2):
@@ -188,9 +183,7 @@ async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("ours"), None], ids=["error", "cancelled"])
-async def test_library_when_left_in_another_way_then_is_closed_all_the_same(
-    tmp_path: Path, error: Exception | None
-) -> None:
+async def test_library_when_it_fails_then_closed(tmp_path: Path, error: Exception | None) -> None:
     """An error that ends the block is raised after the last snapshot and the folder's release."""
     threads = own_threads()
     loop = asyncio.get_running_loop()
@@ -260,9 +253,7 @@ async def test_stop_when_calls_wait_then_each_ends_by_name(topic: LibraryTopic) 
                 await task
 
 
-async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline(
-    topic: LibraryTopic,
-) -> None:
+async def test_stop_when_reading_does_not_end_then_times_out(topic: LibraryTopic) -> None:
     """I9: the stop ends at its own deadline and names the work that is still running."""
     log = UncancellableLog(topic.memory)
     async with topic.opened(log=log) as metadata:
@@ -276,10 +267,7 @@ async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline(
         await metadata.stop()
 
 
-async def test_library_when_the_reading_dies_then_calls_tell_and_leaving_raises_it(
-    topic: LibraryTopic,
-    tmp_path: Path,
-) -> None:
+async def test_library_when_reading_dies_then_raises(topic: LibraryTopic, tmp_path: Path) -> None:
     """After a fatal error every call raises it, and so does the end of the library."""
     log = BrokenLog(topic.memory)
     opened = topic.opened(tmp_path, log=log)
@@ -297,8 +285,7 @@ async def test_library_when_the_reading_dies_then_calls_tell_and_leaving_raises_
 
 
 async def test_library_when_the_reading_dies_and_the_block_fails_of_it_then_that_is_raised(
-    topic: LibraryTopic,
-    caplog: pytest.LogCaptureFixture,
+    topic: LibraryTopic, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The block's own error is the one that is raised, and nothing is reported as forgotten."""
     log = BrokenLog(topic.memory)

@@ -60,9 +60,7 @@ def plan_with(snapshots: Path) -> EnginePlan:
     )
 
 
-async def test_open_when_the_snapshots_are_another_ones_then_is_refused_by_name(
-    tmp_path: Path,
-) -> None:
+async def test_open_when_snapshots_are_in_use_then_refused_by_name(tmp_path: Path) -> None:
     """A second library on one folder of snapshots is refused until the first one leaves it."""
     kept = tmp_path / "kept"
     async with open_metadata(memory_log(), snapshots=kept, settings=SETTINGS):
@@ -75,9 +73,7 @@ async def test_open_when_the_snapshots_are_another_ones_then_is_refused_by_name(
         await metadata.add_segment(started("a"))
 
 
-async def test_open_when_another_process_keeps_its_snapshots_there_then_is_refused_with_its_pid(
-    tmp_path: Path,
-) -> None:
+async def test_open_when_another_process_has_the_folder_then_refused(tmp_path: Path) -> None:
     """The refusal names the process that holds the folder, and a dead process is no obstacle."""
     other = await asyncio.create_subprocess_exec(
         sys.executable, "-c", HOLD, str(tmp_path),
@@ -96,9 +92,7 @@ async def test_open_when_another_process_keeps_its_snapshots_there_then_is_refus
         assert await owner_of(tmp_path) == os.getpid()
 
 
-async def test_open_when_a_service_keeps_its_snapshots_there_then_is_refused(
-    tmp_path: Path,
-) -> None:
+async def test_open_when_a_service_has_the_folder_then_refused(tmp_path: Path) -> None:
     """A service holds its snapshots folder as a library does, and frees it at its end."""
     service = Service({})
     await service.add(plan_with(tmp_path))

@@ -101,9 +101,7 @@ async def test_once_when_several_are_not_opened_then_one_deadline_is_for_all() -
     assert took_s == pytest.approx(WAIT_S, abs=2)
 
 
-async def test_once_when_writing_takes_too_long_then_ends_and_tells_what_was_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_once_when_writing_is_too_long_then_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deadline bounds the writing, too, and the result names the snapshots that are on disk."""
     flush = Engine.flush
 

@@ -98,9 +98,7 @@ def notices(
     return made
 
 
-async def test_ready_when_requests_are_taken_then_is_said_once_with_the_status(
-    hearing: Hearing,
-) -> None:
+async def test_ready_when_requests_are_taken_then_sent_once(hearing: Hearing) -> None:
     """READY is sent once, with the progress of reading as its status."""
     with notices(hearing.address).telling():
         status = "STATUS=not-ready: 2 of 3 metadata partitions are answered from"
@@ -109,9 +107,7 @@ async def test_ready_when_requests_are_taken_then_is_said_once_with_the_status(
         assert hearing.heard() == []
 
 
-async def test_start_when_it_takes_long_then_more_time_is_asked_for_until_requests_are_taken(
-    hearing: Hearing,
-) -> None:
+async def test_start_when_it_takes_long_then_extends_its_time(hearing: Hearing) -> None:
     """While nothing listens yet time is extended well before it is over, and READY is not said."""
     opened: list[bool] = []
     made = SupervisorNotices(
@@ -141,9 +137,7 @@ async def test_status_when_it_changes_then_is_told(hearing: Hearing) -> None:
         assert hearing.heard() == [[told]]
 
 
-async def test_watchdog_when_the_reading_goes_on_then_hears_it_twice_within_its_time(
-    hearing: Hearing,
-) -> None:
+async def test_watchdog_when_reading_goes_on_then_signed_twice(hearing: Hearing) -> None:
     """A process that reads, waits or stops gives the watchdog two signs within its time."""
     loop = asyncio.get_running_loop()
     process = FixedProcess()
@@ -186,9 +180,7 @@ async def test_stop_and_reload_then_are_told_at_once(hearing: Hearing) -> None:
     assert hearing.heard() == []
 
 
-async def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(
-    hearing: Hearing,
-) -> None:
+async def test_reload_before_requests_are_taken_then_is_not_ready(hearing: Hearing) -> None:
     """A reload sends READY at its end only if the process was ready at its beginning."""
     made = notices(hearing.address, is_open=False)
     with made.telling():
@@ -198,9 +190,7 @@ async def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(
         assert hearing.heard() == []
 
 
-async def test_ready_when_the_supervisor_was_away_then_is_said_when_it_is_back(
-    tmp_path: Path,
-) -> None:
+async def test_ready_when_supervisor_is_back_then_repeated(tmp_path: Path) -> None:
     """READY is repeated when the supervisor is back, and no failed message raises."""
     path = tmp_path / "notify"
     with notices(str(path)).telling():
@@ -238,9 +228,7 @@ async def test_address_that_cannot_be_used_then_is_told_once_and_the_service_goe
     assert len(warnings) == 1
 
 
-async def test_process_without_a_supervisor_then_has_no_timers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_process_without_supervisor_has_no_timers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a supervisor no timer runs."""
     monkeypatch.setattr("tests.support.virtual_time._OUTSIDE_S", 0.01)
     made = SupervisorNotices({"WATCHDOG_USEC": "1000000"}, lambda: True, HEARTBEAT_S_MAX)

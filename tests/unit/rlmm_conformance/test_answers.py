@@ -96,9 +96,7 @@ def test_answer_when_compared_agrees_but_for_the_named_freedoms_only_if_it_is_th
     ],
     ids=["wider", "overlapping", "crossing", "contradicting", "other", "shorter"],
 )
-def test_listings_when_both_leave_orders_open_are_the_same_if_one_order_fits_both(
-    left: Json, right: Json, same: bool
-) -> None:
+def test_listings_when_one_order_fits_both_are_equal(left: Json, right: Json, same: bool) -> None:
     """Two listings with inner lists say the same when some order of ids satisfies both."""
     assert same_answer(StepOperation.LIST_EPOCH, left, right) is same
     assert same_answer(StepOperation.LIST_EPOCH, right, left) is same
@@ -143,9 +141,7 @@ def test_expectation_when_it_is_an_error_is_taken_for_every_operation(op: StepOp
         (StepOperation.EPOCH_STATE, []),
     ],
 )
-def test_expectation_when_no_answer_could_meet_it_is_refused(
-    op: StepOperation, value: Json
-) -> None:
+def test_expectation_when_impossible_is_refused(op: StepOperation, value: Json) -> None:
     """An expectation of the wrong form is bad input, not a failing step."""
     with pytest.raises(FieldError):
         check_expectation(op, value)

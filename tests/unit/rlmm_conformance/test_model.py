@@ -101,9 +101,7 @@ def test_store_when_it_holds_all_shows_everything_after_load() -> None:
 @pytest.mark.parametrize(
     "rules", [frozenset(), frozenset({ConformanceRule.SHARD_HOLDS_ALL})], ids=repr
 )
-def test_store_when_a_deletion_is_finished_drops_content_and_state(
-    rules: frozenset[ConformanceRule],
-) -> None:
+def test_store_when_deletion_is_finished_drops_all(rules: frozenset[ConformanceRule]) -> None:
     """A finished deletion empties and unloads the partition, whatever the rules."""
     store = StoreModel(rules)
     store.load("tp")

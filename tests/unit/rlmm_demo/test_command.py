@@ -174,9 +174,7 @@ def test_demo_when_its_terminal_is_closed_while_jars_are_made_then_ends_in_order
     assert left == ["Maven"]
 
 
-def test_demo_when_it_shall_survive_its_terminal_then_is_not_ended_by_it(
-    monkeypatch: pytest.MonkeyPatch, report: Path
-) -> None:
+def test_demo_when_under_nohup_then_goes_on(monkeypatch: pytest.MonkeyPatch, report: Path) -> None:
     """The demo keeps ignoring the signal that nohup ignores."""
 
     def closed(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
@@ -189,9 +187,7 @@ def test_demo_when_it_shall_survive_its_terminal_then_is_not_ended_by_it(
     assert done.exit_code == 0, done.output
 
 
-def test_demo_when_what_tiering_needs_is_not_installed_then_says_what(
-    monkeypatch: pytest.MonkeyPatch, report: Path
-) -> None:
+def test_demo_when_library_lacks_then_named(monkeypatch: pytest.MonkeyPatch, report: Path) -> None:
     """The message names the command that installs the missing library."""
     module = ModuleType("rlmm_demo.world.made_up_world")
 

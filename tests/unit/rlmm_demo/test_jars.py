@@ -79,9 +79,7 @@ def test_jars_when_all_is_there_then_is_made_once(
     assert set(tmp_path.iterdir()) == {made.kafka, made.plugins}
 
 
-def test_jars_when_another_run_makes_the_same_meanwhile_then_takes_what_is_there(
-    programs: Callable[..., object], tmp_path: Path
-) -> None:
+def test_jars_when_made_twice_then_taken(programs: Callable[..., object], tmp_path: Path) -> None:
     """Two demonstrations may start at a time."""
     kafka, _ = jars._folders(tmp_path)
 

@@ -163,9 +163,7 @@ def test_page_when_made_twice_then_is_the_same() -> None:
     ],
     ids=["alike", "in turn", "every kind", "every other one a gap"],
 )
-def test_page_when_a_partition_has_10000_segments_then_stays_small(
-    kinds: tuple[RangeKind, ...],
-) -> None:
+def test_page_when_there_are_10000_segments_then_small(kinds: tuple[RangeKind, ...]) -> None:
     """The page stays below a megabyte, and its table counts every segment."""
     segments = tuple(
         MapRange(number * 100, number * 100 + 99, kinds[number % len(kinds)])

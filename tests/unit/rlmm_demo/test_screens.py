@@ -101,9 +101,7 @@ def test_figure_when_told_then_names_what_it_is_held_against(figure: Figure, exp
     ],
     ids=["planted", "another", "both", "not-proved", "nothing"],
 )
-def test_audit_when_it_names_an_orphan_then_it_has_to_be_the_planted_one(
-    found: str, is_right: bool
-) -> None:
+def test_audit_when_it_names_an_orphan_then_the_planted_one(found: str, is_right: bool) -> None:
     """The check fails for any orphan but the planted one."""
     assert _names(f"Dirty: 30 objects\nfindings, the worst first:\n{found}") is is_right
 
@@ -127,9 +125,7 @@ def test_stalls_when_any_part_of_the_replay_falls_into_a_look_up_then_it_counts(
     assert (found and [(round(at_s, 3), ms) for at_s, ms in found.points]) == points
 
 
-def test_local_bytes_when_a_segment_is_deleted_meanwhile_then_counts_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_bytes_when_a_file_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A segment that the broker deletes meanwhile counts as zero bytes."""
     world = MadeUpWorld(tmp_path, tmp_path / "socket")
     kept, gone = tmp_path / "00.log", tmp_path / "01.log"
