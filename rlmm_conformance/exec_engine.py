@@ -88,14 +88,8 @@ class ExecEngine:
         return self._ask({"call": "encode", "event": event, "publish": publish})
 
     def partition_for(self, topic_id: bytes, partition: int, count: int) -> Json:
-        return self._ask(
-            {
-                "call": "partition",
-                "topic_id": topic_id.hex(),
-                "partition": partition,
-                "count": count,
-            }
-        )
+        place: dict[str, Json] = {"topic_id": topic_id.hex(), "partition": partition}
+        return self._ask({"call": "partition", **place, "count": count})
 
     def close(self) -> None:
         self._child.close()

@@ -7,7 +7,8 @@ from the shard and its views through the table of Kafka's outcomes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import EngineFailed, InvalidArgument, NotPublishable, RlmmError, UnknownPartition
 from rlmm.metadata.decoding import decode
@@ -149,25 +150,11 @@ class PythonEngine:
                 return PartitionDelete(self._labels.partition(tp), 0, 0, state)
             case AddStep(tp=tp, segment=SegmentFields() as segment):
                 return SegmentMetadata(
-                    id=self._labels.segment_id(tp, segment.id),
-                    start_offset=segment.start_offset,
-                    last_offset=segment.last_offset,
-                    broker_id=segment.broker_id,
-                    max_timestamp_ms=segment.max_timestamp_ms,
-                    event_timestamp_ms=segment.event_timestamp_ms,
-                    epochs=segment.epochs,
-                    size_bytes=segment.size_bytes,
-                    custom_metadata=segment.custom_metadata,
-                    state=segment.state,
-                    txn_index_empty=segment.txn_index_empty,
+                    id=self._labels.segment_id(tp, segment.id), **_all_but_id(segment)
                 )
             case UpdateStep(tp=tp, update=UpdateFields() as update):
                 return SegmentUpdate(
-                    id=self._labels.segment_id(tp, update.id),
-                    broker_id=update.broker_id,
-                    event_timestamp_ms=update.event_timestamp_ms,
-                    custom_metadata=update.custom_metadata,
-                    state=update.state,
+                    id=self._labels.segment_id(tp, update.id), **_all_but_id(update)
                 )
             case _:
                 return None
@@ -283,3 +270,7 @@ class PythonEngine:
             return {"refused": str(error)}
 
     def close(self) -> None: ...
+
+
+def _all_but_id(record: SegmentFields | UpdateFields) -> dict[str, Any]:
+    return {one.name: getattr(record, one.name) for one in fields(record) if one.name != "id"}

@@ -102,17 +102,7 @@ def _print_tables(report: ConformanceReport) -> None:
     print_table(
         f"engine {report.engine}",
         ("suite", "cases", "answers", "passed", "documented", "failed"),
-        [
-            (
-                suite.suite,
-                suite.cases,
-                suite.checks,
-                suite.passed,
-                len(suite.documented),
-                len(suite.failed),
-            )
-            for suite in report.suites
-        ],
+        [(suite.suite, *_counts(suite).values()) for suite in report.suites],
     )
     if report.documented:
         print_table(
@@ -144,20 +134,22 @@ def _document(report: ConformanceReport) -> dict[str, Json]:
         "failed": len(report.failed),
         "documented_by_rule": dict(report.documented_by_rule),
         "suites": [
-            {
-                "suite": str(suite.suite),
-                "cases": suite.cases,
-                "answers": suite.checks,
-                "passed": suite.passed,
-                "documented": len(suite.documented),
-                "failed": len(suite.failed),
-                "not_asked": suite.not_asked,
-            }
+            {"suite": str(suite.suite), **_counts(suite), "not_asked": suite.not_asked}
             for suite in report.suites
         ],
         "not_offered": [str(suite) for suite in report.not_offered],
         "differences": [_difference(found) for found in report.documented],
         "failures": [_difference(found) for found in report.failed],
+    }
+
+
+def _counts(suite: SuiteReport) -> dict[str, int]:
+    return {
+        "cases": suite.cases,
+        "answers": suite.checks,
+        "passed": suite.passed,
+        "documented": len(suite.documented),
+        "failed": len(suite.failed),
     }
 
 

@@ -81,7 +81,7 @@ def demo(
         short = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="rlmm-demo-")))
         place = (folder or short / "data").absolute()
         _make_folder(place)
-        is_shown = _tell(_world(place, short / "rlmm.sock", jars), because, report)
+        is_shown = _play(_world(place, short / "rlmm.sock", jars), because, report)
     if not is_shown:
         click.get_current_context().exit(1)
 
@@ -129,7 +129,7 @@ def _world(folder: Path, socket: Path, jars: KafkaJars | None) -> DemoWorld:
     return MadeUpWorld(folder, socket)
 
 
-def _tell(world: DemoWorld, because: str, report: Path) -> bool:
+def _play(world: DemoWorld, because: str, report: Path) -> bool:
     """Show all screens up to the first failure; return whether every claim was shown."""
     from rlmm_demo.screens import DemoFigures  # noqa: PLC0415
     from rlmm_demo.screens.stage import DemoStage  # noqa: PLC0415
@@ -167,7 +167,7 @@ def _write_report(story: DemoStory, report: Path) -> None:
     from rlmm_demo.report.charts import replay_chart, tier_map  # noqa: PLC0415
     from rlmm_demo.report.page import report_page  # noqa: PLC0415
 
-    story.told_at = str(iso_time(SYSTEM_CLOCK.now_ms()))
+    story.written_at = str(iso_time(SYSTEM_CLOCK.now_ms()))
     pages = {report: report_page(story)}
     if story.is_shown and story.tier_maps:  # two charts as files, for pages that show images alone
         for chart in (tier_map(story.tier_maps), replay_chart(story.replays)):

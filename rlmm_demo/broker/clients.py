@@ -71,8 +71,8 @@ async def _send(
             batch.append(key=None, value=value, timestamp=None)
     sent.append((batch.record_count(), await _hand_over(producer, batch, topic, partition)))
     offsets: list[int] = []
-    for count, told in sent:
-        base = (await told).offset
+    for count, answer in sent:
+        base = (await answer).offset
         offsets.extend(range(base, base + count))
     return offsets
 

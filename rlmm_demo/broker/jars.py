@@ -139,5 +139,5 @@ def _maven(project: Path, words: list[str], trouble: str) -> None:
     except subprocess.TimeoutExpired as error:
         raise EngineUnfit(f"{trouble} within {_DEADLINE_S} s") from error
     if done.returncode != 0:
-        told = next(iter((done.stdout + done.stderr).strip().splitlines()), "no reason given")
-        raise EngineUnfit(f"{trouble}: {told[:200]}")
+        reason = next(iter((done.stdout + done.stderr).strip().splitlines()), "no reason given")
+        raise EngineUnfit(f"{trouble}: {reason[:200]}")

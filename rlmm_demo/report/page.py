@@ -168,7 +168,7 @@ def _terminal(screen: ScreenResult) -> Markup | None:
 
 
 def _foot(story: DemoStory) -> Markup:
-    when = f" {story.told_at}." if story.told_at else ""
+    when = f" {story.written_at}." if story.written_at else ""
     return element(
         "footer",
         "Every figure of this page was measured or counted in its run; "

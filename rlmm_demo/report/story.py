@@ -35,6 +35,11 @@ class Figure:
     compared_with: Comparison | None = None
     better: PreferredDirection = PreferredDirection.NEITHER
 
+    @classmethod
+    def lower(cls, name: str, value: float, unit: str, other: str, compared: float) -> Figure:
+        """Return a figure of which less is better than the one that it is compared with."""
+        return cls(name, value, unit, Comparison(other, compared), PreferredDirection.LOWER)
+
     @property
     def ratio(self) -> float | None:
         """The value divided by its comparison; `None` where either is no number, or zero."""
@@ -141,7 +146,7 @@ class DemoStory:
     replays: list[ReplayCurve] = field(default_factory=list)
     stalls: StallSamples | None = None
     scoreboard: list[Figure] = field(default_factory=list)
-    told_at: str = ""
+    written_at: str = ""
     without_broker_because: str = ""
 
     @property

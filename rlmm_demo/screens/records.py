@@ -58,8 +58,8 @@ _PROGRESS: Final = re.compile(r"\d+ of \d+ segments")
 
 
 def show_copies(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
-    who = "Spark" if has_spark() else "A job in one process (there is no Java for Spark)"
-    claim = f"{who} copies the closed segments, each once and verified; the metadata says so."
+    job = "Spark" if has_spark() else "A job in one process (there is no Java for Spark)"
+    claim = f"{job} copies the closed segments, each once and verified; the metadata says so."
     with stage.screen("copy", claim) as screen:
         closed = [path for path in world.log_files() if _is_closed(path)]
         size = sum(path.stat().st_size for path in closed)
@@ -72,7 +72,7 @@ def show_copies(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
         screen.tell("\n".join(done.stdout.splitlines()[:_PLAN_LINES]))
         progress = [line for line in done.stderr.splitlines() if _PROGRESS.search(line)]
         screen.tell("\n".join(progress[-_PROGRESS_LINES:]))
-        _tell(screen, report)
+        _show_receipts(screen, report)
         copied = [one for one in report["copies"] if one["fate"] == "finished"]
         seconds = sum(one["seconds"] for one in copied)
         pace = sum(one["logBytes"] for one in copied) / max(seconds, 1e-9) / 1e6
@@ -112,7 +112,7 @@ def _run(world: DemoWorld) -> tuple[CompletedProcess[str], dict[str, Any]]:
     return done, document
 
 
-def _tell(screen: DemoScreen, report: dict[str, Any]) -> None:
+def _show_receipts(screen: DemoScreen, report: dict[str, Any]) -> None:
     standing = f", topic {report['standing']}" if "standing" in report else ""
     screen.tell(f"job {report['jobId']}{standing}; of its receipts:")
     for one in report["copies"][:_RECEIPTS]:

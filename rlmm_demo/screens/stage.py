@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -46,6 +46,10 @@ class DemoScreen(ScreenResult):
         click.echo(f"  {tick(is_shown=holds)} {what}")
         if not holds and not self.trouble:
             self.trouble = f"not so: {what}"
+
+    def check_equal(self, what: str, expected: dict[str, Any], actual: dict[str, Any]) -> None:
+        same = sum(actual.get(name) == value for name, value in expected.items())
+        self.check(f"{same} of {len(expected)} {what}", holds=actual == expected)
 
     def fail(self, why: str) -> None:
         self.trouble = self.trouble or why

@@ -39,20 +39,20 @@ class DemoStart:
         (_, first), *_, (ready_s, last) = (*self.curve.points, self.curve.points[-1])
         return (last - first) / ready_s if ready_s else 0.0
 
-    is_told_absent: bool = False
+    is_denied: bool = False
     """Whether an answer denied a segment that exists."""
     whole_s: float = 0.0
     """Seconds until it was ready, the start of the process included."""
 
 
 def watch(
-    service: DemoService, label: str, asked: TopicIdPartition, beside: TopicIdPartition | None
+    service: DemoService, label: str, partition: TopicIdPartition, beside: TopicIdPartition | None
 ) -> DemoStart:
     """Follow a service until it is ready; times but `whole_s` count from its assignment."""
     started_s = time.monotonic()
     service.wait_listening()
-    asking = _Asking(service.socket, asked, is_until_answered=True)
-    looking = None if beside is None else _Asking(service.socket, beside)
+    refused = _LookupThread(service.socket, partition, is_until_answered=True)
+    beside_it = None if beside is None else _LookupThread(service.socket, beside)
     points: list[tuple[float, int]] = []
 
     def is_ready() -> bool:
@@ -67,14 +67,14 @@ def watch(
             status = service.status()
             raise EngineFailed(f"the service of the demonstration is not ready: {status}")
     finally:
-        asking.end()
-        if looking is not None:
-            looking.end()
+        refused.end()
+        if beside_it is not None:
+            beside_it.end()
     begun_s, now_s = points[0][0], points[-1][0]
     ready_s = now_s - begun_s
-    stalls = None if looking is None else stalls_of(looking.answered, begun_s, ready_s)
+    stalls = None if beside_it is None else stalls_of(beside_it.answered, begun_s, ready_s)
     curve = ReplayCurve(label, tuple((at_s - begun_s, count) for at_s, count in points), ready_s)
-    return DemoStart(curve, asking.refusal, stalls, asking.is_told_absent, now_s - started_s)
+    return DemoStart(curve, refused.refusal, stalls, refused.is_denied, now_s - started_s)
 
 
 def stalls_of(
@@ -82,9 +82,9 @@ def stalls_of(
 ) -> StallSamples | None:
     """Keep the look-ups, each a start in s and a duration in ms, that overlap the replay."""
     points = [
-        (max(0.0, asked_s - begun_s), took_ms)
-        for asked_s, took_ms in answered
-        if asked_s + took_ms / 1_000 >= begun_s and asked_s <= begun_s + ready_s
+        (max(0.0, start_s - begun_s), took_ms)
+        for start_s, took_ms in answered
+        if start_s + took_ms / 1_000 >= begun_s and start_s <= begun_s + ready_s
     ]
     return StallSamples.of(points, (0.0, ready_s))
 
@@ -96,37 +96,37 @@ def _records(status: dict[str, object]) -> int:
 
 
 @dataclass(slots=True)
-class _Asking:
+class _LookupThread:
     """A thread with its own connection that looks up offset 0 again and again."""
 
     socket: Path
     partition: TopicIdPartition
     is_until_answered: bool = False
     refusal: NotReady | None = None
-    is_told_absent: bool = False
+    is_denied: bool = False
     answered: list[tuple[float, float]] = field(default_factory=list)
     _is_over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread = field(init=False)
 
     def __post_init__(self) -> None:
-        self._thread = threading.Thread(target=self._ask, name="asking", daemon=True)
+        self._thread = threading.Thread(target=self._look_up, name="asking", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
         self._is_over.set()
         self._thread.join(_DEADLINE_S)
 
-    def _ask(self) -> None:
+    def _look_up(self) -> None:
         with BlockingRemoteLogMetadataClient(
             UnixAddress(self.socket), client="rlmm demo",
             settings=ClientSettings(is_repeating=False),
         ) as client:  # fmt: skip
             while not self._is_over.is_set():
-                asked_s = time.monotonic()
+                start_s = time.monotonic()
                 try:
-                    self.is_told_absent |= client.segment_for(self.partition, 0, 0) is None
+                    self.is_denied |= client.segment_for(self.partition, 0, 0) is None
                 except UnknownPartition:
-                    self.is_told_absent = True
+                    self.is_denied = True
                 except NotReady as error:
                     if self.refusal is None and error.records_left:
                         self.refusal = error
@@ -135,7 +135,7 @@ class _Asking:
                 else:
                     if self.is_until_answered:
                         return
-                    self.answered.append((asked_s, (time.monotonic() - asked_s) * 1_000))
+                    self.answered.append((start_s, (time.monotonic() - start_s) * 1_000))
                 self._is_over.wait(0.005)
 
 

@@ -97,7 +97,7 @@ class MadeUpWorld(DemoWorld):
     def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
         """Read by Spark in a process of its own; it reads to the end by itself."""
         del count
-        asked = {
+        request = {
             "store": {**self.store.options(), "subscribe": TOPIC},
             "socket": str(self.socket),
             "topicId": str(self.topic_id),
@@ -105,7 +105,7 @@ class MadeUpWorld(DemoWorld):
             "folder": str(self.folder / "spark"),
         }
         done = subprocess.run(  # noqa: S603  # a module of ours
-            [sys.executable, "-m", "rlmm_demo.world.segment_reading", json.dumps(asked)],
+            [sys.executable, "-m", "rlmm_demo.world.segment_reading", json.dumps(request)],
             capture_output=True, text=True, check=False, timeout=120.0, env=self.environ,
         )  # fmt: skip
         if done.returncode != 0:

@@ -28,6 +28,7 @@ CASES = {
         [], [(0, 29), (5, 9), (20, 39)], None, None,
         [(first, last, TIERED) for first, last in ((0, 4), (5, 9), (10, 19), (20, 29), (30, 39))],
     ),
+    "the active one is tiered": ([], [(0, 9)], (0, 9), None, [(0, 9, BOTH)]),
     "nothing holds anything": ([(5, 4)], [], (0, -1), 0, []),
 }  # fmt: skip
 """Local, tiered and active segments, the first offset, and the ranges."""

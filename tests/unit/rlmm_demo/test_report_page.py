@@ -49,7 +49,7 @@ STORY = DemoStory(
     replays=[ReplayCurve("full replay", ((0.0, 0), (4.0, 1_000)), 4.0)],
     stalls=StallSamples.of([(0.0, 0.1), (1.0, 2.5)]),
     scoreboard=FIGURES,
-    told_at="Told at noon",
+    written_at="Told at noon",
 )
 
 
@@ -73,7 +73,7 @@ def hostile_story() -> DemoStory:
         replays=[ReplayCurve(HOSTILE, ((0.0, 1),), 1.0)],
         stalls=StallSamples.of([(0.0, 1.0)]),
         scoreboard=[figure],
-        told_at=HOSTILE,
+        written_at=HOSTILE,
         without_broker_because=HOSTILE,
     )
 
@@ -150,7 +150,7 @@ def test_page_when_names_are_hostile_then_they_are_text() -> None:
 def test_page_when_made_twice_then_is_the_same() -> None:
     """Equal values give equal bytes."""
     assert report_page(STORY) == report_page(replace(STORY, versions=dict(STORY.versions)))
-    assert report_page(STORY) != report_page(replace(STORY, told_at="later"))
+    assert report_page(STORY) != report_page(replace(STORY, written_at="later"))
 
 
 @pytest.mark.parametrize(
