@@ -130,8 +130,9 @@ class BothFollow:
 @pytest.fixture
 def both(our_kafka: PluginKafka, new_peer: NewPeer, stock_peer: StockPeers) -> BothFollow:
     kafka = our_kafka
+    stock = stock_peer(kafka.bootstrap)
     ours = new_peer(kafka.bootstrap, kafka.node.cluster_id, kafka.sidecar.address)
-    return BothFollow(kafka, stock_peer(kafka.bootstrap), ours)
+    return BothFollow(kafka, stock, ours)
 
 
 async def live_topics(both: BothFollow) -> list[TopicIdPartition]:

@@ -36,10 +36,12 @@ from tests.support.logs.misbehaving_logs import BrokenLog, UncancellableLog
 from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine
     from pathlib import Path
 
     from rlmm.library.remote_log_metadata import RemoteLogMetadata
+
+    Call = Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]
 
 TP = tp()
 MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
@@ -58,14 +60,11 @@ BRIEF = EngineSettings(
     memory=ROOM,
 )
 
-CALLS: dict[str, Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]] = {
+LINEARIZABLE: Any = {"linearizable": True, "timeout_s": 0.05}
+CALLS: dict[str, Call] = {
     "segment_for": lambda it: it.segment_for(TP, 0, 50),
-    "segment_for, linearizable": lambda it: it.segment_for(
-        TP, 0, 50, linearizable=True, timeout_s=0.05
-    ),
-    "segments_for, linearizable": lambda it: it.segments_for(
-        [(TP, 0, 50)], linearizable=True, timeout_s=0.05
-    ),
+    "segment_for, linearizable": lambda it: it.segment_for(TP, 0, 50, **LINEARIZABLE),
+    "segments_for, linearizable": lambda it: it.segments_for([(TP, 0, 50)], **LINEARIZABLE),
     "segment": lambda it: it.segment(segment_id("a")),
     "next_segment_with_txn_index": lambda it: it.next_segment_with_txn_index(TP, 0, 0),
     "highest_offset": lambda it: it.highest_offset(TP, 0),
@@ -80,6 +79,7 @@ CALLS: dict[str, Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]] = {
     "put_partition_delete": lambda it: it.put_partition_delete(partition_delete(MARKED)),
     "store": lambda it: it.store(started("b", 100, 199)),
 }
+EACH_CALL = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 
 
 @pytest.fixture
@@ -87,8 +87,11 @@ def topic() -> LibraryTopic:
     return LibraryTopic(SETTINGS)
 
 
-def own_threads() -> set[threading.Thread]:
-    return set(threading.enumerate())
+@pytest.fixture
+async def no_thread_is_left() -> AsyncIterator[None]:
+    threads = set(threading.enumerate())
+    yield
+    assert set(threading.enumerate()) <= threads
 
 
 async def copied(metadata: RemoteLogMetadata) -> None:
@@ -104,10 +107,8 @@ def is_answering(metadata: RemoteLogMetadata) -> bool:
     return True
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_f93_call_when_the_log_is_not_reached_then_is_refused_and_nothing_is_stored(
-    topic: LibraryTopic, call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]
-) -> None:
+@EACH_CALL
+async def test_f93_call_when_log_is_away_then_refused(topic: LibraryTopic, call: Call) -> None:
     """Failure scenario F93: every call raises `NotReady`, and nothing is stored later."""
     topic.script.lose_brokers()
     async with topic.opened(settings=BRIEF) as metadata:
@@ -121,10 +122,8 @@ async def test_f93_call_when_the_log_is_not_reached_then_is_refused_and_nothing_
         assert topic.ends == [0] * PLACES
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_f94_call_when_the_log_is_reached_and_nothing_is_read_then_is_refused(
-    topic: LibraryTopic, call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]
-) -> None:
+@EACH_CALL
+async def test_f94_call_when_nothing_is_read_then_refused(topic: LibraryTopic, call: Call) -> None:
     """Failure scenario F94: unread events are never answered as absent."""
     topic.script.write(PLACE, encode(started("a")), encode(finished("a")))
     topic.script.stall(PLACE)
@@ -139,10 +138,8 @@ async def test_f94_call_when_the_log_is_reached_and_nothing_is_read_then_is_refu
         assert [found.id for found in await metadata.segments(TP)] == [segment_id("a")]
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_call_when_the_library_is_left_then_is_refused(
-    topic: LibraryTopic, call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]
-) -> None:
+@EACH_CALL
+async def test_call_when_library_is_left_then_refused(topic: LibraryTopic, call: Call) -> None:
     """A closed library refuses every read and write."""
     async with topic.opened() as metadata:
         await copied(metadata)
@@ -157,7 +154,7 @@ async def test_call_when_the_library_is_left_then_is_refused(
 
 async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_path: Path) -> None:
     """A folder can be opened again and again, and each time all that was begun is over."""
-    threads, tasks = own_threads(), asyncio.all_tasks()
+    threads, tasks = set(threading.enumerate()), asyncio.all_tasks()
     for number in range(3):
         async with open_metadata(
             tmp_path / "log", snapshots=tmp_path / "snapshots", settings=SETTINGS
@@ -165,27 +162,26 @@ async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_p
             await metadata.add_segment(started(f"s{number}", number * 100, number * 100 + 99))
             assert len(await metadata.segments(TP)) == number + 1
             await metadata.write_snapshots()
-            assert own_threads() - threads
-        assert own_threads() <= threads
+            assert set(threading.enumerate()) - threads
+        assert set(threading.enumerate()) <= threads
         assert asyncio.all_tasks() == tasks
     log = await FilesLog.open(tmp_path / "log")
     await log.close()
 
 
+@pytest.mark.usefixtures("no_thread_is_left")
 async def test_library_when_left_then_no_pool_thread(topic: LibraryTopic, tmp_path: Path) -> None:
     """The library leaves no idle thread in the loop's pool, even on the caller's own log."""
-    threads = own_threads()
     for _ in range(2):
         async with topic.opened(tmp_path / "snapshots") as metadata:
             await metadata.add_segment(started("a"))
             await metadata.write_snapshots()
-        assert own_threads() <= threads
 
 
+@pytest.mark.usefixtures("no_thread_is_left")
 @pytest.mark.parametrize("error", [ZeroDivisionError("ours"), None], ids=["error", "cancelled"])
 async def test_library_when_it_fails_then_closed(tmp_path: Path, error: Exception | None) -> None:
     """An error that ends the block is raised after the last snapshot and the folder's release."""
-    threads = own_threads()
     loop = asyncio.get_running_loop()
 
     async def use(entered: asyncio.Future[RemoteLogMetadata], label: str) -> None:
@@ -207,18 +203,17 @@ async def test_library_when_it_fails_then_closed(tmp_path: Path, error: Exceptio
         await asyncio.wait([task])
         assert task.cancelled() if error is None else task.exception() is error
         assert list(metadata.snapshot_positions().values()) == [position]
-    assert own_threads() <= threads
 
 
+@pytest.mark.usefixtures("no_thread_is_left")
 async def test_library_when_it_cannot_be_opened_then_leaves_nothing(tmp_path: Path) -> None:
     """The library refuses a folder in use by name and leaves it to its owner."""
-    threads, tasks = own_threads(), asyncio.all_tasks()
+    tasks = asyncio.all_tasks()
     async with open_metadata(tmp_path, settings=SETTINGS) as metadata:
         with pytest.raises(ConfigError, match="in use"):
             async with open_metadata(tmp_path, settings=SETTINGS):
                 pass
         await metadata.add_segment(started("a"))
-    assert own_threads() <= threads
     assert asyncio.all_tasks() == tasks
 
 
