@@ -233,21 +233,23 @@ def test_unit_fits_the_service_s_own_times_limits_and_exit_codes() -> None:
     assert int(service["LimitNOFILE"]) >= config.sidecar.connections_max + _FILES_KEPT
     assert int(service["RestartPreventExitStatus"]) == ConfigError.exit_code
     assert service["ExecReload"] == "/bin/kill -HUP $MAINPID"
-    said = dict(line.split("=", 1) for line in service["Environment"].splitlines())
-    assert said["RLMM_DATA_DIR"] == f"/var/lib/{service['StateDirectory']}"
-    assert Path(said["RLMM_SIDECAR_UNIX_PATH"]).parent == Path("/run", service["RuntimeDirectory"])
-    loaded = load(environ=said).config
+    variables = dict(line.split("=", 1) for line in service["Environment"].splitlines())
+    assert variables["RLMM_DATA_DIR"] == f"/var/lib/{service['StateDirectory']}"
+    assert Path(variables["RLMM_SIDECAR_UNIX_PATH"]).parent == Path(
+        "/run", service["RuntimeDirectory"]
+    )
+    loaded = load(environ=variables).config
     assert (loaded.sidecar.mode, service["RuntimeDirectoryMode"]) == (0o660, "0750")
 
 
 def test_example_of_the_unit_s_variables_is_a_configuration(tmp_path: Path) -> None:
     """The service takes the example with all of its comments enabled, except for the named file."""
     text = tree.read(UNIT.with_name("rlmm.env"))
-    said = dict(re.findall(r"^#(RLMM_[A-Z_]+)=(.*)$", text, re.MULTILINE))
-    said["RLMM_CONFIG"] = str(tmp_path / "rlmm.toml")
+    variables = dict(re.findall(r"^#(RLMM_[A-Z_]+)=(.*)$", text, re.MULTILINE))
+    variables["RLMM_CONFIG"] = str(tmp_path / "rlmm.toml")
     (tmp_path / "rlmm.toml").write_text("")
-    said["RLMM_KAFKA_SASL_PASSWORD"] = "secret"
-    loaded = load(environ=said)
+    variables["RLMM_KAFKA_SASL_PASSWORD"] = "secret"
+    loaded = load(environ=variables)
     assert loaded.config.kafka is not None
     assert loaded.notices == ()
     assert fnmatch(str(loaded.config.tls.certificate_file), "/etc/rlmm/*.pem")

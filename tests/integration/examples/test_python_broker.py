@@ -293,15 +293,17 @@ FAULTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("fault", "told"), FAULTS.values(), ids=FAULTS)
-async def test_f111_read_when_not_known_then_retriable(town: Town, fault: Any, told: Any) -> None:
+@pytest.mark.parametrize(("fault", "expected"), FAULTS.values(), ids=FAULTS)
+async def test_f111_read_when_not_known_then_retriable(
+    town: Town, fault: Any, expected: Any
+) -> None:
     """F111: a starting service gives a retriable error, so no consumer resets its offset."""
     broker, log = town.leading(10, 10)
     await broker.tick()
     log.trim(20)
     fault(town)
     refused: Any = await broker.fetch(TP, 5)
-    assert refused == told
+    assert refused == expected
     assert refused.retriable
     for beyond in (-1, 21):
         assert await broker.fetch(TP, beyond) == OUT_OF_RANGE
@@ -337,7 +339,7 @@ async def test_example_when_run_then_prints_its_reads(capsys: pytest.CaptureFixt
     """The example program reads every record from the first offset to the last."""
     async with cluster_of("async-unix") as cluster:
         await main(str(cluster.path))
-    told = capsys.readouterr().out.splitlines()
-    assert told[:2] == ["tiered: 3 segments", "the local log begins at offset 20"]
-    assert told[2:5] == [f"offset {offset}: 10 records" for offset in (0, 10, 20)]
-    assert len(told) == 8
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["tiered: 3 segments", "the local log begins at offset 20"]
+    assert lines[2:5] == [f"offset {offset}: 10 records" for offset in (0, 10, 20)]
+    assert len(lines) == 8

@@ -75,5 +75,5 @@ async def test_copies_of_every_form_are_read(our_kafka: PluginKafka, tmp_path: P
     for ledger in ledgers:
         await assert_consumers_have(kafka, ledger)
     await assert_spark_has(operator, ledgers, tmp_path / "spark", {"keyRing": str(keys.ring)})
-    await operator.told("verify", "--deep", "--key-ring", str(keys.ring), *operator.of_cluster)
+    await operator.report_of("verify", "--deep", "--key-ring", str(keys.ring), *operator.of_cluster)
     await operator.audit()

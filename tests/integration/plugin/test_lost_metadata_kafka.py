@@ -79,12 +79,13 @@ async def lose_by_deletion(kafka: PluginKafka) -> None:
     kafka.tools.topics("--delete", "--topic", METADATA_TOPIC)
     await until(lambda: not kafka.local_segments(METADATA_TOPIC, 0), "its log is gone")
     assert kafka.sidecar.stop() == CLEAN_SIDECAR
-    said = kafka.sidecar.log.position
+    position = kafka.sidecar.log.position
     kafka.sidecar.start()
     kafka.restart_broker()
     gone = "was there before and is gone: brokers would take an empty one"
     await until(
-        lambda: any(gone in line for line in kafka.sidecar.log.since(said)), "the service says so"
+        lambda: any(gone in line for line in kafka.sidecar.log.since(position)),
+        "the service says so",
     )
     assert METADATA_TOPIC not in kafka.tools.topics("--list")
     kafka.tools.topics(
@@ -92,13 +93,14 @@ async def lose_by_deletion(kafka: PluginKafka) -> None:
         "--replication-factor", "1", "--config", "retention.ms=-1",
         "--config", "cleanup.policy=delete",
     )  # fmt: skip
-    await refused_as_empty(kafka, said)
+    await refused_as_empty(kafka, position)
 
 
-async def refused_as_empty(kafka: PluginKafka, said: int) -> None:
+async def refused_as_empty(kafka: PluginKafka, position: int) -> None:
     empty = "and empty, while snapshots of"
     await until(
-        lambda: any(empty in line for line in kafka.sidecar.log.since(said)), "the service says so"
+        lambda: any(empty in line for line in kafka.sidecar.log.since(position)),
+        "the service says so",
     )
     assert await log_start(kafka, TOPIC) == 0
     assert kafka.sidecar.stop() == CLEAN_SIDECAR
@@ -109,21 +111,23 @@ async def lose_by_disk(kafka: PluginKafka) -> None:
     assert kafka.node.stop() == CLEAN_STATUS
     for folder in kafka.node.data.glob(f"{METADATA_TOPIC}-*"):
         shutil.rmtree(folder)
-    said = kafka.sidecar.log.position
+    position = kafka.sidecar.log.position
     kafka.sidecar.start()
     kafka.node.start()
-    await refused_as_empty(kafka, said)
+    await refused_as_empty(kafka, position)
 
 
 async def rebuild(operator: Operator, snapshots: Path, file: Path) -> int:
     custom, at = ("--custom-metadata", "remote-size"), operator.of_cluster
     known = ("--snapshot", str(snapshots))
-    made = await operator.told("rebuild", "--save", str(file), *custom, *known, *at, status=FOUND)
+    made = await operator.report_of(
+        "rebuild", "--save", str(file), *custom, *known, *at, status=FOUND
+    )
     assert {fate for fate, count in made["segments"].items() if count} == {"missing"}, made
     of_file = Operator(operator.kafka, ())
-    await of_file.told("rebuild", "--apply", str(file), "--dry-run", *at)
-    applied = await of_file.told("rebuild", "--apply", str(file), *at)
-    left = await operator.told("rebuild", *custom, *at)
+    await of_file.report_of("rebuild", "--apply", str(file), "--dry-run", *at)
+    applied = await of_file.report_of("rebuild", "--apply", str(file), *at)
+    left = await operator.report_of("rebuild", *custom, *at)
     assert left["segments"]["equal"] == applied["published"], left
     return int(applied["published"])
 
@@ -151,7 +155,7 @@ async def test_metadata_topic_when_lost_and_rebuilt_then_the_broker_serves_its_t
     assert after[: len(ranges)] == ranges
     assert {path: written(kafka)[path] for path in before} == before
     await operator.audit()
-    await operator.told("verify", "--deep", *operator.of_cluster)
+    await operator.report_of("verify", "--deep", *operator.of_cluster)
 
     assert kafka.sidecar.stop() == CLEAN_SIDECAR
     for name in ("class.name", "class.path"):

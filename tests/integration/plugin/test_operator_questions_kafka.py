@@ -55,7 +55,7 @@ async def test_operator_when_service_is_a_brokers_own_then_answered(our_kafka: P
     topic = "--bootstrap-server", our_kafka.bootstrap
     orders = [our_kafka.user_partition("orders", number) for number in range(2)]
     places = {place_of(one, METADATA_PARTITIONS) for one in orders}
-    said = (
+    note = (
         f"{METADATA_PARTITIONS - len(places)} of {METADATA_PARTITIONS} metadata partitions are not "
         "read by the service: it answers for "
     )
@@ -66,7 +66,7 @@ async def test_operator_when_service_is_a_brokers_own_then_answered(our_kafka: P
         assert mine.exit_code == whole.exit_code, (words, mine.output)
         document = document_of(mine)
         if not words.startswith("preflight"):
-            assert document["notes"][0].startswith(said), words
+            assert document["notes"][0].startswith(note), words
         if words in {"segments list", "lag"}:
             assert document["items"] == document_of(whole)["items"] != [], words
         if "as_of_offsets" in document:

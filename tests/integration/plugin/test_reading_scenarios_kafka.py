@@ -88,9 +88,9 @@ async def test_f112_offsets_when_metadata_is_away_then_refused(our_kafka: Plugin
     assert await specials(our_kafka) == {EARLIEST: 0, EARLIEST_LOCAL: local, LATEST_TIERED: None}
     our_kafka.sidecar.start()
     async with asyncio.timeout(DEADLINE_S):
-        while (told := await offset_or_error(our_kafka.login, BEGAN_MS + wanted)) is None:
+        while (offset := await offset_or_error(our_kafka.login, BEGAN_MS + wanted)) is None:
             pass  # the broker paces who asks
-        assert told == wanted
+        assert offset == wanted
         while (found := await specials(our_kafka))[LATEST_TIERED] is None:
             pass  # each is a process
     assert found == {EARLIEST: 0, EARLIEST_LOCAL: local, LATEST_TIERED: local - 1}
@@ -110,7 +110,7 @@ async def specials(kafka: PluginKafka) -> dict[str, int | None]:
 def offset_of(kafka: PluginKafka, spec: str) -> int | None:
     where = ("--topic", "orders", "--partitions", "0", "--time", spec)
     with contextlib.suppress(ProcessFailed):
-        said = kafka.tools.run("org.apache.kafka.tools.GetOffsetShell", *where).strip()
-        if said:
-            return int(said.rpartition(":")[2])
+        output = kafka.tools.run("org.apache.kafka.tools.GetOffsetShell", *where).strip()
+        if output:
+            return int(output.rpartition(":")[2])
     return None

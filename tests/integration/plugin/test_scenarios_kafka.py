@@ -170,8 +170,8 @@ async def test_f102_copy_when_killed_then_made_anew(kafka: PluginKafka, store: F
     assert_copied_once(kafka)
     assert not [key for key in store.objects() if str(cut.uuid) in key]
     operator = Operator(kafka, ())
-    told = await operator("stuck", *operator.of_cluster, *AT_ONCE)
-    findings = {one["fields"]["segment_id"]: one for one in told.expect(FOUND).document["items"]}
+    done = await operator("stuck", *operator.of_cluster, *AT_ONCE)
+    findings = {one["fields"]["segment_id"]: one for one in done.expect(FOUND).document["items"]}
     assert findings[str(cut.uuid)]["code"] == "COPY-ABANDONED"
 
 
@@ -237,8 +237,8 @@ async def test_f116_half_deleted_topic_then_listed(kafka: PluginKafka, store: Fa
     assert not any(DF in states for states in left.values())
     address = ("--store", f"s3://{BUCKET}", "--endpoint", store.endpoint, "--path-style")
     operator = Operator(kafka, address)
-    told = await operator("stuck", *operator.of_cluster, *AT_ONCE)
-    found = told.expect(FOUND).document["items"]
+    done = await operator("stuck", *operator.of_cluster, *AT_ONCE)
+    found = done.expect(FOUND).document["items"]
     stalled = [one["fields"] for one in found if one["code"] == "DELETE-STALLED"]
     assert {one["segment_id"] for one in stalled} == {
         str(one.uuid) for one, states in left.items() if DS in states
@@ -251,5 +251,5 @@ async def test_f116_half_deleted_topic_then_listed(kafka: PluginKafka, store: Fa
     done.expect()
     assert all(states[-1] is DF for states in lives(kafka).values())
     assert [key for key in store.objects() if key.startswith("orders-")] == []
-    told = await operator("stuck", *operator.of_cluster, *AT_ONCE)
-    assert told.expect().document["items"] == []
+    done = await operator("stuck", *operator.of_cluster, *AT_ONCE)
+    assert done.expect().document["items"] == []

@@ -99,7 +99,7 @@ async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_
     for partition in PARTITIONS:
         await kafka.wait_until_trimmed(TOPIC, partition, deadline_s=TRIMMED_S)
     await operator.audit()
-    await operator.told("verify", "--deep", *operator.of_cluster)
+    await operator.report_of("verify", "--deep", *operator.of_cluster)
     for partition in PARTITIONS:
         await assert_consumers_have(kafka, ledger, partition)
     await assert_java_has(kafka, ledger)
@@ -127,7 +127,7 @@ async def test_bucket_when_the_brokers_retention_deletes_from_it_then_the_audit_
     await kafka.wait_until_deleted(TOPIC, 2, deadline_s=TRIMMED_S)
     await until(lambda: is_settled(kafka), "what was begun to be deleted is deleted")
     await operator.audit()
-    await operator.told("verify", "--deep", *operator.of_cluster)
+    await operator.report_of("verify", "--deep", *operator.of_cluster)
     deleted = kafka.segments_that_reached(TOPIC, SegmentState.DELETE_SEGMENT_FINISHED)
     await assert_nothing_expired(operator, finished(kafka) - deleted)
     first = await log_start(kafka, TOPIC)
@@ -163,6 +163,6 @@ async def assert_nothing_expired(operator: Operator, segments: int) -> None:
     counts = {name: totals[f"{name}_segments"] for name in ("finished", "due", "open")}
     assert counts == {"finished": segments, "due": 0, "open": 0}, totals
     assert totals["waste_bytes"] == 0, totals
-    report = await operator.told("expire", *operator.of_cluster, status=FOUND)
+    report = await operator.report_of("expire", *operator.of_cluster, status=FOUND)
     assert report["segments"] == [], report
     assert [one["code"] for one in report["findings"]] == ["TIER-EXPIRE-LIVE"], report

@@ -156,7 +156,9 @@ async def read_from_the_tier(cluster: PluginCluster, ledger: Ledger) -> None:
 
 
 def assert_nothing_is_gone(printed: Mapping[str, str]) -> None:
-    (diff,) = [json.loads(said) for line, said in printed.items() if line.startswith("rlmm diff")]
+    (diff,) = [
+        json.loads(output) for line, output in printed.items() if line.startswith("rlmm diff")
+    ]
     assert len(diff["items"]) == len(EVERYWHERE)
     assert all(one["changes"].get("segment-gone", 0) == 0 for one in diff["items"])
 

@@ -76,8 +76,8 @@ async def test_records_and_topics_when_deleted_leave_the_tier(kafka: PluginKafka
     await accounts.wait_until_gone("orders", [one.id for one in segments])
     assert accounts.files("orders") == {}
     operator = Operator(kafka, ())
-    told = await operator("segments", "list", *operator.of_cluster, "--output", "json")
-    topics = {one["topic"] for one in told.expect().document["items"]}
+    done = await operator("segments", "list", *operator.of_cluster, "--output", "json")
+    topics = {one["topic"] for one in done.expect().document["items"]}
     assert topics == {"orders-2"}
     await assert_untouched(kafka, "orders-2", kept)
     assert kafka.tiering_errors() == []

@@ -70,9 +70,9 @@ async def test_plugin_when_the_log_is_the_services_own_then_told_nothing_and_bot
         own_id = own_id.partition("cluster.id=")[2].splitlines()[0]
         peer = peer_of(cluster_id)
         peer.assign(partition)
-        said = peer.log.wait_for("wrong-cluster", deadline_s=SAID_S_MAX)
-        assert " WARN " in said
-        assert f"asked for is cluster {cluster_id}, served is {own_id}" in said
+        line = peer.log.wait_for("wrong-cluster", deadline_s=SAID_S_MAX)
+        assert " WARN " in line
+        assert f"asked for is cluster {cluster_id}, served is {own_id}" in line
         assert_told_nothing(peer, partition)
         assert peer.close() == 0
         assert sum("wrong-cluster" in line for line in peer.log.since(0)) == 1
@@ -101,9 +101,9 @@ async def test_plugin_when_the_service_finds_another_cluster_late_then_told_noth
         peer.assign(partition)
         peer.log.wait_for("not-ready", deadline_s=SAID_S_MAX)
         node.start()
-        said = peer.log.wait_for("wrong-cluster", deadline_s=SAID_S_MAX)
-        assert " WARN " in said
-        assert node.cluster_id in said
+        line = peer.log.wait_for("wrong-cluster", deadline_s=SAID_S_MAX)
+        assert " WARN " in line
+        assert node.cluster_id in line
         assert_told_nothing(peer, partition)
         assert peer.log.errors() == []
         await served.end(signal.SIGTERM)

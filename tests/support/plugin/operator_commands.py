@@ -50,20 +50,20 @@ FOUND = 1
 @dataclass(frozen=True, slots=True)
 class Done:
     status: int
-    said: str
-    complained: str
+    output: str
+    errors: str
 
     @property
     def document(self) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = json.loads(self.said)
+            found: dict[str, Any] = json.loads(self.output)
         except json.JSONDecodeError as error:
-            msg = f"status {self.status}: {self.said}\n{self.complained}"
+            msg = f"status {self.status}: {self.output}\n{self.errors}"
             raise AssertionError(msg) from error
         return found
 
     def expect(self, status: int = FINE) -> Done:
-        assert self.status == status, f"status {self.status}: {self.said}\n{self.complained}"
+        assert self.status == status, f"status {self.status}: {self.output}\n{self.errors}"
         return self
 
 
@@ -92,20 +92,20 @@ class Operator:
         engine = () if {"--master", "--no-spark"} & {*arguments} else ("--no-spark",)
         return await self("tier", command, *self.store, *engine, *arguments)
 
-    async def told(self, command: str, *arguments: str, status: int = FINE) -> dict[str, Any]:
+    async def report_of(self, command: str, *arguments: str, status: int = FINE) -> dict[str, Any]:
         done = await self.tier(command, *arguments, "--output", "json")
         return done.expect(status).document
 
     async def audit(self, *arguments: str) -> None:
         """Assert that `rlmm tier audit` finds nothing in the cluster's metadata."""
-        report = await self.told("audit", "--min-age", "1s", *self.of_cluster, *arguments)
+        report = await self.report_of("audit", "--min-age", "1s", *self.of_cluster, *arguments)
         sets = {name: found["sets"] for name, found in report["verdicts"].items() if found["sets"]}
         assert (report["verdict"], [*sets]) == ("Clean", ["referenced"]), report
 
     async def adopt(self, topic: str, metadata: Sequence[str], *more: str) -> dict[str, Any]:
         await self.kafka.wait_until_tiered(topic, 1, deadline_s=60.0)  # so both have copied
         source = ("--log-dir", str(self.kafka.node.data))
-        report = await self.told(
+        report = await self.report_of(
             "run",
             "--adopt",
             "--topic",
@@ -203,16 +203,16 @@ async def assert_consumers_have(kafka: PluginKafka, ledger: Ledger, partition: i
     times = sorted(one.timestamp_ms for one in ledger.entries if one.partition == partition)
     asked = [times[0] - MINUTE_MS, *times[:: len(times) // 8], times[-1], times[-1] + 1]
     for timestamp_ms in asked:
-        told = await offset_at(kafka.login, ledger.topic, timestamp_ms, partition)
-        assert_is_at(ledger, partition, timestamp_ms, told)
+        offset = await offset_at(kafka.login, ledger.topic, timestamp_ms, partition)
+        assert_is_at(ledger, partition, timestamp_ms, offset)
 
 
-def assert_is_at(ledger: Ledger, partition: int, timestamp_ms: int, told: int | None) -> None:
+def assert_is_at(ledger: Ledger, partition: int, timestamp_ms: int, offset: int | None) -> None:
     """Assert that the broker finds the first record at *timestamp_ms*, or a marker before it."""
     expected = ledger.at_time(partition, timestamp_ms)
     is_marker = (
-        told is not None
-        and (expected is None or told < expected)
-        and not any((one.partition, one.offset) == (partition, told) for one in ledger.entries)
+        offset is not None
+        and (expected is None or offset < expected)
+        and not any((one.partition, one.offset) == (partition, offset) for one in ledger.entries)
     )
-    assert is_marker or told == expected, (timestamp_ms, told, expected)
+    assert is_marker or offset == expected, (timestamp_ms, offset, expected)

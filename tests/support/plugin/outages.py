@@ -42,8 +42,8 @@ async def answer_of(*command: str) -> Any:
     process = await asyncio.create_subprocess_exec(
         *run, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=tree.ROOT
     )
-    out, said = await process.communicate()
-    assert process.returncode in {0, 1}, said.decode()
+    out, lines = await process.communicate()
+    assert process.returncode in {0, 1}, lines.decode()
     return json.loads(out)
 
 
@@ -212,8 +212,8 @@ class Story:
             position = self.kafka.node.log.position
             await self.clients.writing.write(WRITTEN_A_STEP)
             await self.settled()
-            said = self.kafka.node.log.since(position)
-            complaints = [line for line in said if COMPLAINT.search(line)]
+            lines = self.kafka.node.log.since(position)
+            complaints = [line for line in lines if COMPLAINT.search(line)]
             if not complaints:
                 break
         return complaints
@@ -229,10 +229,10 @@ class Story:
         )
 
     def _lived(self, steps: list[Step], position: int, begun_s: float) -> Lived:
-        said = self.kafka.node.log.since(position)
+        lines = self.kafka.node.log.since(position)
         return Lived(
             steps,
             time.monotonic() - begun_s,
-            [line for line in said if " ERROR " in line],
-            [line for line in said if " WARN " in line],
+            [line for line in lines if " ERROR " in line],
+            [line for line in lines if " WARN " in line],
         )

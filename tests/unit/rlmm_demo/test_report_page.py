@@ -108,19 +108,19 @@ def test_page_when_a_claim_was_not_shown_then_says_so_first() -> None:
 def test_page_when_there_was_no_broker_then_says_what_is_missing_and_why() -> None:
     """The page says that no broker took part, and why."""
     story = replace(STORY, with_broker=False, without_broker_because="mvn is not installed")
-    said = written(story)
-    assert "without a Kafka broker (mvn is not installed), and so without stock consumers" in said
-    assert "with an unmodified Kafka broker" not in said
+    text = written(story)
+    assert "without a Kafka broker (mvn is not installed), and so without stock consumers" in text
+    assert "with an unmodified Kafka broker" not in text
 
 
 def test_page_when_a_story_is_empty_then_claims_nothing() -> None:
     """A page without screens claims no success, and has no empty sections."""
-    said = written(EMPTY)
+    text = written(EMPTY)
     assert not EMPTY.is_shown
-    assert "No screen was shown" in said
-    assert "No screen was reached." in said
+    assert "No screen was shown" in text
+    assert "No screen was reached." in text
     for part in ("Where the records lie", "Starting again", "Scoreboard"):
-        assert part not in said
+        assert part not in text
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ def test_page_when_opened_then_asks_no_other_place_and_runs_nothing(story: DemoS
 
 def test_page_when_names_are_hostile_then_they_are_text() -> None:
     """Hostile names stand as text, with invisible characters written out."""
-    said = written(hostile_story())
-    assert said.count("<script src='//x.example/a.js'>") > 10
-    assert "\\x202e" in said
-    assert "\x1b" not in said
+    text = written(hostile_story())
+    assert text.count("<script src='//x.example/a.js'>") > 10
+    assert "\\x202e" in text
+    assert "\x1b" not in text
 
 
 def test_page_when_made_twice_then_is_the_same() -> None:
@@ -179,10 +179,10 @@ def test_page_when_there_are_10000_segments_then_small(kinds: tuple[RangeKind, .
 def test_page_when_an_output_is_long_then_says_how_much_is_left_out() -> None:
     """An excerpt says that it is one."""
     lines = [f"line {number}" for number in range(LINES_MAX + 812)]
-    said = written(replace(STORY, screens=[replace(SCREEN, lines=lines)]))
-    assert f"line {LINES_MAX - 1} " in said
-    assert f"line {LINES_MAX} " not in said
-    assert "… 812 more lines" in said
+    text = written(replace(STORY, screens=[replace(SCREEN, lines=lines)]))
+    assert f"line {LINES_MAX - 1} " in text
+    assert f"line {LINES_MAX} " not in text
+    assert "… 812 more lines" in text
 
 
 def test_page_when_it_has_ids_then_each_is_there_once() -> None:
