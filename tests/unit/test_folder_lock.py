@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.base.folder_lock import LOCK, folder_lock, owner_pid
-from rlmm.errors import ConfigError, LogUnavailable
+from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,9 @@ def test_lock_when_held_by_another_process_then_is_refused_with_its_pid(tmp_path
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
         assert owner_pid(tmp_path) == other.pid
-        assert_refused(tmp_path, ConfigError, f"in use by process {other.pid}; choose another")
+        for is_observer in (False, True):
+            message = f"in use by process {other.pid}; choose another"
+            assert_refused(tmp_path, FolderInUse, message, is_observer=is_observer)
         other.kill()
     assert owner_pid(tmp_path) is None
     with folder_lock(tmp_path):

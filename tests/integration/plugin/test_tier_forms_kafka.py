@@ -66,15 +66,6 @@ async def tiered_story(kafka: PluginKafka, topic: str = "orders") -> CoreStory:
     return story
 
 
-async def test_records_when_the_tier_is_a_bucket_are_read_as_they_were_produced(
-    our_kafka_with_bucket: tuple[PluginKafka, str],
-) -> None:
-    """Records from a bucket with uncompressed chunks are read as they were produced."""
-    kafka, _ = our_kafka_with_bucket
-    story = await tiered_story(kafka)
-    await story.assert_read()
-
-
 async def test_records_when_a_bucket_has_small_zstd_chunks_are_read_as_they_were_produced(
     new_kafka: NewKafka, plugins: Path, s3: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

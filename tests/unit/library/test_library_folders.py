@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,14 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SETTINGS = EngineSettings(snapshot=SnapshotSettings(free_bytes_min=0), memory=ROOM)
-HOLD = """
-import sys
-from pathlib import Path
-from rlmm.base.folder_lock import snapshots_lock
-with snapshots_lock(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
 
 
 def all_below(folder: Path) -> list[Path]:
@@ -71,25 +62,6 @@ async def test_open_when_snapshots_are_in_use_then_refused_by_name(tmp_path: Pat
     assert await owner_of(kept) is None
     async with open_metadata(tmp_path / "log", snapshots=kept, settings=SETTINGS) as metadata:
         await metadata.add_segment(started("a"))
-
-
-async def test_open_when_another_process_has_the_folder_then_refused(tmp_path: Path) -> None:
-    """The refusal names the process that holds the folder, and a dead process is no obstacle."""
-    other = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", HOLD, str(tmp_path),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        assert other.stdout is not None
-        assert await other.stdout.readline() == b"held\n"
-        with pytest.raises(FolderInUse, match=f"in use by process {other.pid}; choose another"):
-            async with open_metadata(memory_log(), snapshots=tmp_path, settings=SETTINGS):
-                pass
-    finally:
-        other.kill()
-        await other.communicate()
-    async with open_metadata(memory_log(), snapshots=tmp_path, settings=SETTINGS):
-        assert await owner_of(tmp_path) == os.getpid()
 
 
 async def test_open_when_a_service_has_the_folder_then_refused(tmp_path: Path) -> None:
