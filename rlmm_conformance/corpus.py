@@ -1,8 +1,4 @@
-"""
-Corpus of scenario files, read strictly into frozen values.
-
-A field that the format does not name is refused with file, scenario and step, before a step runs.
-"""
+"""Corpus of scenario files, read strictly: a refusal names file, scenario and step."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""
-Fields of the corpus: the strict types of its JSON values, read by msgspec.
-
-A number is no flag, and an object has exactly the fields of its form.
-"""
+"""Fields of the corpus: the strict types of its JSON values; a number is no flag."""
 
 from __future__ import annotations
 

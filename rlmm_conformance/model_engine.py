@@ -1,6 +1,4 @@
-"""
-Model engine: the literal model as an engine, the oracle of every proof. It offers scenarios only.
-"""
+"""Model engine: the literal model as an engine, the oracle of every proof; scenarios only."""
 
 from __future__ import annotations
 

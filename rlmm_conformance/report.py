@@ -1,8 +1,4 @@
-"""
-The outcome of a run, and its output: tables for people, or JSON for programs.
-
-The keys of the JSON document are an interface: they are kept.
-"""
+"""The outcome of a run, printed as tables or as JSON, whose keys are an interface and are kept."""
 
 from __future__ import annotations
 

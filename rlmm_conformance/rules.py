@@ -1,8 +1,4 @@
-"""
-The named rules: every way in which an answer of rlmm may differ from Kafka's, and no other.
-
-Each is a switch of `rlmm_conformance.model`; documents and reports take the texts from here.
-"""
+"""The named rules: every way in which rlmm may differ from Kafka, each a switch of the model."""
 
 from __future__ import annotations
 

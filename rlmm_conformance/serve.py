@@ -1,8 +1,4 @@
-"""
-Serve: an engine of this process behind the exec protocol, a line in and a line out.
-
-A request that cannot be meant is answered with `failed`, and the service goes on.
-"""
+"""Serve: an engine of this process behind the exec protocol; a faulty request ends nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""
-History: `rlmm demo --history` replays a recorded metadata topic and shows the answers.
-
-The second half appends faulty events and shows their verdicts, all in memory.
-"""
+"""History: `rlmm demo --history` replays a recorded topic and judges faulty events, in memory."""
 
 from __future__ import annotations
 

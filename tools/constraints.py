@@ -1,8 +1,4 @@
-"""
-Writes constraints/: exact versions with hashes, without download addresses.
-
-`dev.txt` is resolved under `runtime.txt`, so both name the same versions of shared packages.
-"""
+"""Writes constraints/: exact versions with hashes; `dev.txt` is resolved under `runtime.txt`."""
 
 from __future__ import annotations
 

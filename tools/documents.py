@@ -1,6 +1,4 @@
-"""
-Writes the generated documents: each function gives the Markdown between cog markers of one page.
-"""
+"""Writes the generated documents: each function gives the Markdown of one place in a page."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""
-A broker: it leads and follows partitions, copies their segments and answers consumers.
-
-It reports each change of leadership to the service at once, and answers only for its partitions.
-"""
+"""A broker: it leads and follows partitions, copies their segments and answers consumers."""
 
 from __future__ import annotations
 

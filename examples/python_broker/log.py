@@ -1,7 +1,5 @@
 """
-A partition's local log in memory: records in segments, and the leader epoch of each offset.
-
-Invariant: the epochs rise with the offsets, and the newest segment is never sealed.
+A partition's local log in memory; epochs rise with offsets, the newest segment is never sealed.
 """
 
 from __future__ import annotations

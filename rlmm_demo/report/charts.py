@@ -1,8 +1,4 @@
-"""
-The three charts of the report, drawn by matplotlib as SVG without outside references.
-
-Equal values give the same bytes. A chart with very many marks holds them as pixels.
-"""
+"""The three charts of the report as SVG by matplotlib; equal values give the same bytes."""
 
 from __future__ import annotations
 
