@@ -100,6 +100,10 @@ def test_engine_when_without_white_box_operations_is_not_asked_for_them() -> Non
 
 
 DEATHS = {
+    "not there": (
+        "no-such-program x",
+        "cannot be started: No such file or directory: no-such-program",
+    ),
     "at once": (child(then="sys.exit(7)"), "ended with status 7 without an answer"),
     "with last words": (
         child(then="sys.exit('out of\\nluck')"),
@@ -128,7 +132,9 @@ DEATHS = {
 
 
 @pytest.mark.parametrize(("command", "says"), DEATHS.values(), ids=DEATHS)
-def test_child_when_it_cannot_be_greeted_ends_the_run_with_three(command: str, says: str) -> None:
+def test_child_when_it_cannot_be_started_or_greeted_ends_with_three(
+    command: str, says: str
+) -> None:
     """The command prints one line about the child's failure, no result, and does not hang."""
     result = command_run("--engine", f"exec:{command}")
     assert (result.exit_code, result.stdout) == (3, "")
@@ -171,14 +177,6 @@ def test_child_when_it_answers_wrongly_fails_the_step(vectors: Path, lie: str) -
     result = command_run("--vectors", str(vectors), "--engine", f"exec:{command}")
     assert result.exit_code == 1
     assert "step 2 (list): expected [], actual " in result.stdout.replace("not_ready", "")
-
-
-def test_child_when_it_cannot_be_started_ends_the_run_with_three() -> None:
-    """The command names a program that does not exist."""
-    result = command_run("--engine", "exec:no-such-program x")
-    assert result.exit_code == 3
-    assert "cannot be started" in result.stderr
-    assert "no-such-program" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["exec:", "exec:'", "ruby", "exec"])

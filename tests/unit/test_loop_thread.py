@@ -59,7 +59,7 @@ async def test_work_when_the_caller_has_a_loop_then_is_awaited(thread: LoopThrea
 
 
 def test_call_when_closed_meanwhile_then_ends_and_the_thread_is_over(thread: LoopThread) -> None:
-    """A close ends the waiting calls and the thread."""
+    """A close ends waiting calls and the thread; a later call is refused, its coroutine closed."""
     begun = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(lambda: thread.wait(forever(begun)))
@@ -69,23 +69,20 @@ def test_call_when_closed_meanwhile_then_ends_and_the_thread_is_over(thread: Loo
             waiting.result(5)
     assert not is_alive()
     thread.close()
-
-
-def test_call_when_closed_before_then_is_refused(thread: LoopThread) -> None:
-    """A call on a closed loop is refused, and its coroutine is not left unawaited."""
-    thread.close()
     with pytest.raises(Stopped):
         thread.wait(thread_name())
 
 
-def test_call_when_on_the_loop_itself_then_is_refused(thread: LoopThread) -> None:
-    """A call on the loop itself would wait for itself and is refused."""
+def test_call_or_close_when_on_the_loop_itself_then_is_refused(thread: LoopThread) -> None:
+    """A call or a close on the loop itself would wait for itself and is refused."""
 
     async def ask() -> str:
         return thread.wait(thread_name())
 
     with pytest.raises(InvalidArgument, match="its own event loop"):
         thread.wait(ask())
+    with pytest.raises(InvalidArgument):
+        thread.call(thread.close)
 
 
 def in_a_child(work: Callable[[], str]) -> str:
@@ -236,12 +233,6 @@ def test_calls_when_made_while_it_is_being_closed_then_answered_or_refused() -> 
             thread.close(client.close)
             for call in asking:
                 assert isinstance(call.exception(DEADLINE_S), Stopped | None)
-
-
-def test_close_when_called_from_within_then_refused(thread: LoopThread) -> None:
-    """A thread cannot wait for its own end."""
-    with pytest.raises(InvalidArgument):
-        thread.call(thread.close)
 
 
 def test_blocking_verb_then_keeps_name_docstring_parameters_and_types(thread: LoopThread) -> None:
