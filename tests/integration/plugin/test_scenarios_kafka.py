@@ -22,7 +22,7 @@ from tests.support.plugin.operator_commands import FOUND, Operator
 from tests.support.stores.s3_servers import BUCKET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from rlmm.metadata.events import SegmentUpdate
@@ -55,9 +55,9 @@ def kafka(store: FaultyStore, new_kafka: NewKafka, plugins: Path) -> PluginKafka
 
 
 @pytest.fixture
-def old_leader(our_kafka: PluginKafka, new_peer: NewPeer) -> StockPeer:
+def start_old_leader(our_kafka: PluginKafka, new_peer: NewPeer) -> Callable[[], StockPeer]:
     cluster_id, address = our_kafka.node.cluster_id, our_kafka.sidecar.address
-    return new_peer(our_kafka.bootstrap, cluster_id, address, OLD_LEADER)
+    return lambda: new_peer(our_kafka.bootstrap, cluster_id, address, OLD_LEADER)
 
 
 def events_of(kafka: PluginKafka) -> list[SegmentMetadata | SegmentUpdate]:
@@ -102,13 +102,15 @@ async def assert_tiered_whole(kafka: PluginKafka) -> None:
     assert [one.value for one in found] == RECORDS
 
 
-async def test_f57_late_finish_then_refused(our_kafka: PluginKafka, old_leader: StockPeer) -> None:
+async def test_f57_late_finish_then_refused(
+    our_kafka: PluginKafka, start_old_leader: Callable[[], StockPeer]
+) -> None:
     """F57: the old leader gets a refusal for its late finish, and the copy replaces none."""
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS[:1])
     partition = our_kafka.user_partition("orders")
     late = segment_id("late", partition)
-    peer = old_leader
+    peer = start_old_leader()
     peer.assign(partition)
     await until(lambda: peer.is_ready(partition), "the old leader is ready")
     peer.add(started(late, 0, 27, {0: 0}, broker_id=OLD_LEADER))
@@ -126,7 +128,9 @@ async def test_f57_late_finish_then_refused(our_kafka: PluginKafka, old_leader: 
 
 
 @pytest.mark.long
-async def test_f60_f104_custom_metadata_kept(our_kafka: PluginKafka, old_leader: StockPeer) -> None:
+async def test_f60_f104_custom_metadata_kept(
+    our_kafka: PluginKafka, start_old_leader: Callable[[], StockPeer]
+) -> None:
     """F104, F60: custom metadata stays through both deletion events, also where one omits it."""
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS)
@@ -142,7 +146,7 @@ async def test_f60_f104_custom_metadata_kept(our_kafka: PluginKafka, old_leader:
 
     others = TopicIdPartition(Uuid.parse(kafka_id()), "others", 0)
     one = segment_id("one", others)
-    peer = old_leader
+    peer = start_old_leader()
     peer.assign(others)
     await until(lambda: peer.is_ready(others), "it is ready")
     peer.add(started(one))
