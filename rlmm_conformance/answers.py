@@ -1,9 +1,8 @@
 """
-Answers as JSON values: which forms an expectation may have, and when two answers are the same.
+Answers as JSON values: the forms of expectations, and when two answers are the same.
 
-Listings compare as the format says: `list` and `unreferenced` as sets, an inner list of
-`list_epoch` in any order. Everything else compares exactly, by type as well: true is not 1, and 1.0
-is not 1.
+`list` and `unreferenced` compare as sets, an inner list of `list_epoch` in any order, and
+everything else exactly, by type as well: true is not 1, and 1.0 is not 1.
 """
 
 from __future__ import annotations
@@ -183,11 +182,7 @@ def _same_labels(left: Json, right: Json) -> bool:
 
 
 def _same_order(left: Sequence[Json], right: Sequence[Json]) -> bool:
-    """
-    Whether one sequence of labels satisfies both listings, each of which may leave groups in
-    any order. The loop takes any label that both sides allow next: labels of one group on both
-    sides are exchangeable.
-    """
+    """Whether one order satisfies both listings; a label that both allow may be next."""
     left_groups, right_groups = _groups(left), _groups(right)
     while left_groups and right_groups:
         common = left_groups[0] & right_groups[0]

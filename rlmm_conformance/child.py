@@ -1,10 +1,8 @@
 """
-Child process that reads requests as lines and answers in lines, each with a deadline.
+Child process that answers requests in lines, each with a deadline.
 
-One selector watches its three streams, so that neither a silent child, nor one that does not read,
-nor one that floods its error stream can make us wait for ever. Whatever goes wrong is an
-`EngineFailed` that says what, with the child's last words; after `close` nothing of it is left, not
-even a zombie.
+One selector watches its three streams, so that a silent, deaf or flooding child cannot block us.
+Every failure is an `EngineFailed` with the child's last words; `close` leaves no zombie.
 """
 
 from __future__ import annotations
@@ -125,7 +123,6 @@ class Child:
         del self._words[:-_LAST_WORDS_BYTES]
 
     def _ended(self) -> EngineFailed:
-        """Return the reason why no more output comes: the child's end, or a closed stream."""
         try:
             status = self._process.wait(EXIT_GRACE_S)
         except subprocess.TimeoutExpired:
@@ -134,7 +131,6 @@ class Child:
         return EngineFailed(f"{how} without an answer{self._last_words()}")
 
     def _last_words(self) -> str:
-        """Return the end of the child's error stream, as the end of a message."""
         with contextlib.suppress(OSError):
             while chunk := os.read(self._stderr.fileno(), _CHUNK_BYTES):
                 self._words += chunk

@@ -1,25 +1,32 @@
-"""
-`rlmm conformance`: judge an implementation against the corpus, or offer one of ours to be judged.
-"""
+"""`rlmm conformance`: judge an implementation against the corpus, or serve one of ours."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.output import OUTPUTS
+from rlmm.errors import ConfigError
 from rlmm_conformance.corpus import load_corpus, load_packaged
 from rlmm_conformance.engine import Suite
-from rlmm_conformance.engines import ENGINES, open_engine
-from rlmm_conformance.exec_engine import ANSWER_TIMEOUT_MS
-from rlmm_conformance.output import print_report
+from rlmm_conformance.exec_engine import ANSWER_TIMEOUT_MS, ExecEngine
+from rlmm_conformance.model_engine import ModelEngine
+from rlmm_conformance.python_engine import PythonEngine
 from rlmm_conformance.record_vectors import load_record_vectors
+from rlmm_conformance.report import print_report
+from rlmm_conformance.rules import ConformanceRule
 from rlmm_conformance.runner import run
 from rlmm_conformance.serve import serve
 
+if TYPE_CHECKING:
+    from rlmm_conformance.engine import EngineUnderTest
+
+ENGINES = ("python", "model", "exec:COMMAND")
+_EXEC = "exec:"
 _ENGINE_OPTION = click.option(
     "--engine",
     "engine_name",
@@ -110,3 +117,14 @@ def serve_command(*, engine_name: str) -> None:
         serve(engine, sys.stdin.buffer, sys.stdout.buffer)
     finally:
         engine.close()
+
+
+def open_engine(name: str, answer_timeout_ms: int = ANSWER_TIMEOUT_MS) -> EngineUnderTest:
+    """Return the engine that *name* means; raises `ConfigError` or `EngineFailed`."""
+    if name.startswith(_EXEC):
+        return ExecEngine(name.removeprefix(_EXEC), answer_timeout_ms)
+    if name == "python":
+        return PythonEngine()
+    if name == "model":
+        return ModelEngine(frozenset({ConformanceRule.KAFKA_20932}))
+    raise ConfigError(f"no engine {name!r}: choose one of {', '.join(ENGINES)}")

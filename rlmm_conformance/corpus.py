@@ -1,10 +1,4 @@
-"""
-Corpus of scenario files: loading, and a strict reading into frozen values.
-
-Any file of the format is taken, and nothing else: whatever the format does not name is refused with
-one line that says which file, which scenario and which step. Nothing of a file is run before all of
-it has been read.
-"""
+"""Corpus of scenario files, read strictly: a refusal names file, scenario and step."""
 
 from __future__ import annotations
 
@@ -30,7 +24,6 @@ if TYPE_CHECKING:
 PACKAGED = "kafka_cache_vectors.json"
 
 _EXPECTATION_KEYS = ("expect", "expect_fixed")
-_NO_RULES: Rules = frozenset()
 _FIXED_RULES: Rules = frozenset({ConformanceRule.KAFKA_20932})
 
 
@@ -92,7 +85,6 @@ def load_packaged() -> Corpus:
 
 
 def load_corpus(path: Path) -> Corpus:
-    """Read a scenario file; raises `ConfigError`."""
     return parse_corpus(str(path), parse_json(str(path), read_text(path)))
 
 
@@ -101,11 +93,9 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:
-        msg = f"{path}: not a text in UTF-8 (byte {error.start})"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{path}: not a text in UTF-8 (byte {error.start})") from error
     except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror or error}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def parse_json(file: str, text: str) -> Json:
@@ -118,39 +108,33 @@ def parse_json(file: str, text: str) -> Json:
             ),
         )
     except (ValueError, RecursionError) as error:
-        msg = f"{file}: not JSON: {error}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{file}: not JSON: {error}") from error
 
 
 def _object_without_repeats(pairs: Iterable[tuple[str, Json]]) -> dict[str, Json]:
     content: dict[str, Json] = {}
     for key, value in pairs:
         if key in content:
-            msg = f"key {key!r} stands twice in one object"
-            raise ValueError(msg)
+            raise ValueError(f"key {key!r} stands twice in one object")
         content[key] = value
     return content
 
 
 def _no_constant(name: str) -> NoReturn:
-    msg = f"{name} is not a number"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is not a number")
 
 
 def parse_corpus(file: str, content: Json) -> Corpus:
     """Read the content of a scenario file; raises `ConfigError`."""
     if not isinstance(content, list):
-        msg = f"{file}: must be a list of scenarios, found {type(content).__name__}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{file}: must be a list of scenarios, found {type(content).__name__}")
     if not content:
-        msg = f"{file}: holds no scenario"
-        raise ConfigError(msg)
+        raise ConfigError(f"{file}: holds no scenario")
     scenarios: dict[str, Scenario] = {}
     for number, entry in enumerate(content, start=1):
         scenario = _scenario(file, number, entry)
         if scenario.name in scenarios:
-            msg = f"{file}: scenario '{scenario.name}': the name stands twice"
-            raise ConfigError(msg)
+            raise ConfigError(f"{file}: scenario '{scenario.name}': the name stands twice")
         scenarios[scenario.name] = scenario
     return Corpus(file, tuple(scenarios.values()))
 
@@ -187,7 +171,7 @@ def _step(scenario: str, number: int, entry: Json, level: Level) -> ScenarioStep
         operation = parse_operation(arguments, level)
         unfixed = check_expectation(op, read(_Expected, step).expect)
         if "expect_fixed" not in step:
-            return ScenarioStep(number, operation, unfixed, _NO_RULES, unfixed)
+            return ScenarioStep(number, operation, unfixed, frozenset(), unfixed)
         fixed = check_expectation(op, step["expect_fixed"])
         return ScenarioStep(number, operation, fixed, _FIXED_RULES, unfixed)
     except FieldError as error:

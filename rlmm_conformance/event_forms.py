@@ -1,10 +1,4 @@
-"""
-Event forms: events as JSON and back, as the record suites name an event in any language.
-
-Ids are 32 hex digits, bytes are hex text, states are spelled in full. `event_of` raises
-`InvalidArgument`, as the classes of events do, for a form that cannot be an event: an offset range
-that falls, a number too large for its field.
-"""
+"""Event forms: events as JSON and back; ids are 32 hex digits, bytes hex text, states in full."""
 
 from __future__ import annotations
 
@@ -120,12 +114,7 @@ _AnyForm = _PartitionDeleteForm | _UpdateForm | _SnapshotForm | _SegmentForm
 
 
 def event_of(form: Json) -> Event:
-    """
-    Return the event that *form* names.
-
-    Raises `FieldError` for a value that is not of the form, `InvalidArgument` for an impossible
-    event.
-    """
+    """Return the event; `FieldError` for a wrong form, `InvalidArgument` for wrong values."""
     found: _AnyForm = read(_AnyForm, form, with_any_text=True)
     return found.event()
 

@@ -1,8 +1,4 @@
-"""
-Exec engine: an implementation in another process, the runner's side of the exec protocol.
-
-The protocol is described in `docs/conformance.md`; `rlmm_conformance.serve` is the other side.
-"""
+"""Exec engine: the runner's side of the exec protocol (`docs/conformance.md`)."""
 
 from __future__ import annotations
 
@@ -92,14 +88,8 @@ class ExecEngine:
         return self._ask({"call": "encode", "event": event, "publish": publish})
 
     def partition_for(self, topic_id: bytes, partition: int, count: int) -> Json:
-        return self._ask(
-            {
-                "call": "partition",
-                "topic_id": topic_id.hex(),
-                "partition": partition,
-                "count": count,
-            }
-        )
+        place: dict[str, Json] = {"topic_id": topic_id.hex(), "partition": partition}
+        return self._ask({"call": "partition", **place, "count": count})
 
     def close(self) -> None:
         self._child.close()

@@ -1,9 +1,4 @@
-"""
-Fields of the corpus: the strict types of its JSON values, read by msgspec.
-
-A number is not a flag, and an object has exactly the fields of its form. `read` raises `FieldError`
-with a text that names the path inside the value and the expected type.
-"""
+"""Fields of the corpus: the strict types of its JSON values; a number is no flag."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """
-A literal model of Kafka's cache and store of segment metadata: dictionaries and loops, written to
-be compared with the rules by eye, not to be fast.
+A literal model of Kafka's cache and store of segment metadata, to be compared with rules by eye.
 
-With no rule switched on it answers as Kafka does; every named rule is one switch. It knows nothing
-of the real engine, so that it can serve as the oracle for it. Errors are answers (`ModelFailure`),
-because a scenario expects them like any other.
+With no rule switched on it answers as Kafka; each named rule is one switch. As the oracle it knows
+nothing of the real engine. Errors are answers (`ModelFailure`), as scenarios expect them.
 """
 
 from __future__ import annotations
@@ -55,10 +53,7 @@ class EpochModel:
 
 
 def epoch_end(segment: SegmentFields, epoch: int) -> int:
-    """
-    Return the last offset of *epoch* in the segment: the next epoch's offset - 1, or the
-    segment's last. Java's numbers wrap: before the least offset comes the greatest.
-    """
+    """Return the epoch's last offset in the segment; Java's numbers wrap below the least offset."""
     for other, offset in segment.epochs:
         if other > epoch:
             return offset - 1 if offset > INT64_MIN else INT64_MAX
@@ -197,10 +192,9 @@ class CacheModel:
 
     def next_txn(self, epoch: int, offset: int) -> str | None:
         """
-        Return the first finished segment at or after *offset* in *epoch* whose transaction
-        index is not empty. Kafka's walk can return to a segment for ever (the epoch's end
-        lies past the segment's); here the next offset must rise, otherwise there is no
-        answer.
+        Return the first segment from *offset* with a transaction index.
+
+        Kafka's walk can return to a segment for ever; here the next offset must rise.
         """
         while True:
             found = self.get_from_slots(epoch, offset)
@@ -214,7 +208,6 @@ class CacheModel:
             offset = next_offset
 
     def highest(self, epoch: int) -> int | None:
-        """Return the greatest end in *epoch* that a finish event has brought."""
         return self.epochs[epoch].highest if epoch in self.epochs else None
 
     def list_all(self) -> list[str]:
@@ -312,7 +305,6 @@ class StoreModel:
         return APPLIED
 
     def partition_state(self, tp: str) -> PartitionDeleteState | None:
-        """Return the last partition-delete state stored for *tp*, loaded or not."""
         return self.deletions.get(tp)
 
     def queried(self, tp: str) -> CacheModel | ModelFailure:

@@ -1,9 +1,4 @@
-"""
-Model engine: the literal model behind the engine's interface, the oracle of every proof, and the
-smallest example of an engine.
-
-It offers the scenarios only; it has neither record forms nor a partitioner.
-"""
+"""Model engine: the literal model as an engine, the oracle of every proof; scenarios only."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ from rlmm.metadata.outcomes import Level
 from rlmm_conformance.answers import OK, error_answer
 from rlmm_conformance.engine import Suite
 from rlmm_conformance.fields import Json
-from rlmm_conformance.model import KAFKA, CacheModel, EpochModel, ModelFailure, StoreModel
+from rlmm_conformance.model import KAFKA, CacheModel, ModelFailure, StoreModel
 from rlmm_conformance.steps import (
     AddStep,
     DeletePartition,
@@ -55,14 +50,12 @@ class ModelEngine:
         """Return the model's answer; of several right ones, always the same."""
         answer = self.answer(operation)
         if operation.op is StepOperation.LIST_EPOCH and isinstance(answer, list):
-            return [label for group in answer for label in _members(group)]
+            groups = (group if isinstance(group, list) else [group] for group in answer)
+            return [label for group in groups for label in group]
         return answer
 
     def answer(self, operation: Operation) -> Json:
-        """
-        Return the model's answer; labels of a listing that may come in any order stand in
-        one list.
-        """
+        """Return the model's answer; labels that may come in any order stand in one list."""
         match operation:
             case AddStep() | UpdateStep() | DeletePartition():
                 return _answer(self._event(operation))
@@ -120,7 +113,7 @@ class ModelEngine:
                 return _epoch_answer(cache, operation)
             case SegmentQuery(id=label):
                 segment = cache.segment(label)
-                return None if segment is None else segment_answer(segment)
+                return None if segment is None else segment_answer(label, segment)
             case PartitionCall():
                 return list[Json](cache.list_all())
 
@@ -136,10 +129,6 @@ class ModelEngine:
     def close(self) -> None: ...
 
 
-def _members(group: Json) -> list[Json]:
-    return group if isinstance(group, list) else [group]
-
-
 def _epoch_answer(cache: CacheModel, query: EpochQuery) -> Json:
     match query.op:
         case StepOperation.HIGHEST:
@@ -153,15 +142,15 @@ def _epoch_answer(cache: CacheModel, query: EpochQuery) -> Json:
             return [group[0] if len(group) == 1 else list[Json](group) for group in groups]
         case _:
             state = cache.epoch_state(query.epoch)
-            return None if state is None else _epoch_state_answer(state)
-
-
-def _epoch_state_answer(state: EpochModel) -> Json:
-    return {
-        "referenced": {str(first): label for first, label in state.referenced.items()},
-        "unreferenced": list[Json](state.unreferenced),
-        "highest": state.highest,
-    }
+            return (
+                None
+                if state is None
+                else {
+                    "referenced": {str(first): label for first, label in state.referenced.items()},
+                    "unreferenced": list[Json](state.unreferenced),
+                    "highest": state.highest,
+                }
+            )
 
 
 def _answer(outcome: str | int | ModelFailure) -> Json:

@@ -1,15 +1,14 @@
 """
-Python engine: the shard and the codec of this package behind the engine's interface.
+Python engine: the shard and the codec of rlmm behind the engine's interface.
 
-Every event goes the whole way: encoded as Kafka's serialiser would, put into a record batch,
-applied as a record set; a null event is a null record value. Answers come from the public questions
-of the shard and of the views over it, through the table of Kafka's outcomes. Nothing is answered
-from here.
+Events go the whole way: encoded, put into a record batch and applied as a record set. Answers come
+from the shard and its views through the table of Kafka's outcomes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import EngineFailed, InvalidArgument, NotPublishable, RlmmError, UnknownPartition
 from rlmm.metadata.decoding import decode
@@ -27,7 +26,7 @@ from rlmm.records.writer import build_batch, records_of
 from rlmm_conformance.answers import OK, ErrorKind, error_answer
 from rlmm_conformance.engine import ALL_SUITES
 from rlmm_conformance.event_forms import event_form, event_of
-from rlmm_conformance.fields import FieldError, Json, custom_text
+from rlmm_conformance.fields import FieldError, Json
 from rlmm_conformance.steps import (
     DEFAULT_TP,
     AddStep,
@@ -41,6 +40,7 @@ from rlmm_conformance.steps import (
     StepOperation,
     UpdateFields,
     UpdateStep,
+    segment_answer,
 )
 
 if TYPE_CHECKING:
@@ -150,25 +150,11 @@ class PythonEngine:
                 return PartitionDelete(self._labels.partition(tp), 0, 0, state)
             case AddStep(tp=tp, segment=SegmentFields() as segment):
                 return SegmentMetadata(
-                    id=self._labels.segment_id(tp, segment.id),
-                    start_offset=segment.start_offset,
-                    last_offset=segment.last_offset,
-                    broker_id=segment.broker_id,
-                    max_timestamp_ms=segment.max_timestamp_ms,
-                    event_timestamp_ms=segment.event_timestamp_ms,
-                    epochs=segment.epochs,
-                    size_bytes=segment.size_bytes,
-                    custom_metadata=segment.custom_metadata,
-                    state=segment.state,
-                    txn_index_empty=segment.txn_index_empty,
+                    id=self._labels.segment_id(tp, segment.id), **_all_but_id(segment)
                 )
             case UpdateStep(tp=tp, update=UpdateFields() as update):
                 return SegmentUpdate(
-                    id=self._labels.segment_id(tp, update.id),
-                    broker_id=update.broker_id,
-                    event_timestamp_ms=update.event_timestamp_ms,
-                    custom_metadata=update.custom_metadata,
-                    state=update.state,
+                    id=self._labels.segment_id(tp, update.id), **_all_but_id(update)
                 )
             case _:
                 return None
@@ -216,10 +202,7 @@ class PythonEngine:
         return event.state.name
 
     def _asked(self) -> Shard | PartitionViews:
-        """
-        Return the target of a question: a cache always answers, a store only if loaded and
-        ready.
-        """
+        """Return the shard of a cache, or the views of a store, which refuse when not ready."""
         return self._shard if self._level is Level.CACHE else self._views
 
     def _epoch_answer(self, query: EpochQuery) -> Json:
@@ -248,13 +231,10 @@ class PythonEngine:
 
     def _offset_answer(self, query: OffsetQuery) -> Json:
         partition = self._labels.partition(query.tp)
-        asked = self._asked()
-        ask = (
-            asked.segment_for
-            if query.op is StepOperation.GET
-            else asked.next_segment_with_txn_index
-        )
-        found = ask(partition, query.epoch, query.offset)
+        if query.op is StepOperation.GET:
+            found = self._asked().segment_for(partition, query.epoch, query.offset)
+        else:
+            found = self._asked().next_segment_with_txn_index(partition, query.epoch, query.offset)
         return None if found is None else self._labels.label(found.id.uuid)
 
     def _segment_answer(self, query: SegmentQuery) -> Json:
@@ -262,21 +242,7 @@ class PythonEngine:
         if self._level is Level.STORE:
             self._views.segments(segment_id.partition)  # whether the store answers at all
         segment = self._shard.segment(segment_id)
-        if segment is None:
-            return None
-        return {
-            "id": self._labels.label(segment.id.uuid),
-            "start": segment.start_offset,
-            "end": segment.last_offset,
-            "max_ts": segment.max_timestamp_ms,
-            "broker": segment.broker_id,
-            "event_ts": segment.event_timestamp_ms,
-            "epochs": {str(epoch): offset for epoch, offset in segment.epochs},
-            "size": segment.size_bytes,
-            "custom": custom_text(segment.custom_metadata),
-            "state": segment.state.name,
-            "txn_empty": segment.txn_index_empty,
-        }
+        return None if segment is None else segment_answer(query.id, segment)
 
     def _labelled(self, segments: Iterable[SegmentMetadata]) -> Json:
         return [self._labels.label(segment.id.uuid) for segment in segments]
@@ -304,3 +270,7 @@ class PythonEngine:
             return {"refused": str(error)}
 
     def close(self) -> None: ...
+
+
+def _all_but_id(record: SegmentFields | UpdateFields) -> dict[str, Any]:
+    return {one.name: getattr(record, one.name) for one in fields(record) if one.name != "id"}

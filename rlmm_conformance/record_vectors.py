@@ -1,7 +1,4 @@
-"""
-Record vectors that are carried with the package: golden records, decoder vectors and partitioner
-vectors, as frozen values. `docs/conformance.md` describes the file, which is for any language.
-"""
+"""Record vectors of the package, as frozen values; `docs/conformance.md` describes the file."""
 
 from __future__ import annotations
 
@@ -12,16 +9,7 @@ from msgspec import UNSET, UnsetType, field
 
 from rlmm.errors import ConfigError
 from rlmm_conformance.corpus import parse_json
-from rlmm_conformance.fields import (
-    FieldError,
-    Form,
-    HexText,
-    Int32,
-    Json,
-    Label,
-    custom_of,
-    read,
-)
+from rlmm_conformance.fields import FieldError, Form, HexText, Int32, Json, Label, custom_of, read
 
 PACKAGED = "records.json"
 

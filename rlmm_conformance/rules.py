@@ -1,9 +1,4 @@
-"""
-The named rules: every way in which an answer of rlmm may differ from Kafka's, and no other.
-
-Each rule is a switch of the literal model in `rlmm_conformance.model`. The texts stand here once;
-documents and reports take them from here.
-"""
+"""The named rules: every way in which rlmm may differ from Kafka, each a switch of the model."""
 
 from __future__ import annotations
 

@@ -1,29 +1,30 @@
 """
 Runner: it puts the corpus to an engine and judges every answer.
 
-Every step of every scenario is asked and judged: an answer passes, or a named rule is proved for
-it, or it has failed. Left out is only a white-box question that an engine says it cannot answer,
-and the report counts it. An engine that cannot go on ends the run with `EngineFailed`, which then
-names the place.
+An answer passes, a named rule is proved for it, or it has failed; only white-box questions that the
+engine lacks are left out, and counted. A proof: the model gives the expectation under the rules it
+stands on, and the answer under a larger set. The smallest such set names the difference.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, EngineFailed
-from rlmm_conformance.answers import agrees, identical
+from rlmm_conformance.answers import agrees, identical, same_answer
 from rlmm_conformance.engine import Suite
-from rlmm_conformance.proof import Prover
+from rlmm_conformance.model_engine import ModelEngine
 from rlmm_conformance.record_vectors import PACKAGED
 from rlmm_conformance.report import AnswerDifference, ConformanceReport, SuiteReport
+from rlmm_conformance.rules import ConformanceRule, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rlmm_conformance.corpus import Corpus, Scenario
+    from rlmm_conformance.corpus import Corpus, Scenario, ScenarioStep
     from rlmm_conformance.engine import EngineUnderTest
     from rlmm_conformance.fields import Json
     from rlmm_conformance.record_vectors import RecordVectors
@@ -40,12 +41,7 @@ def run(
     *,
     skip_missing: bool,
 ) -> ConformanceReport:
-    """
-    Run *suites* against *engine*.
-
-    A suite that the engine does not offer is named in the report with *skip_missing*; without, it
-    is a `ConfigError`.
-    """
+    """Run *suites*; a missing one is a `ConfigError`, or with *skip_missing* part of the report."""
     wanted = [suite for suite in Suite if suite in set(suites)]
     missing = tuple(suite for suite in wanted if suite not in engine.suites)
     if missing and not skip_missing:
@@ -104,9 +100,7 @@ def run_scenario(engine: EngineUnderTest, scenario: Scenario) -> Iterator[Answer
 
 
 def record_checks(engine: EngineUnderTest, vectors: RecordVectors) -> Iterator[Check]:
-    """
-    Give golden records both ways, the decoder's tolerance, and events that must not be written.
-    """
+    """Give golden records both ways, tolerated values, and events that must not be written."""
     refused: Json = {"refused": "not publishable"}
     for golden in vectors.golden:
         name, event = f"golden/{golden.name}", golden.event
@@ -151,12 +145,48 @@ def _run_checks(suite: Suite, checks: Iterable[Check]) -> SuiteReport:
 
 
 def _meets(expected: Json, actual: Json) -> bool:
-    """
-    Whether a vector's answer is the expected one; an engine words the reason of a refusal
-    itself.
-    """
+    """Whether a vector's answer is the expected one; the reason of a refusal may differ."""
     if isinstance(expected, dict) and len(expected) == 1:
         (key,) = expected
         if key in {"undecodable", "refused"}:
             return isinstance(actual, dict) and set(actual) == {key}
     return identical(expected, actual)
+
+
+def model_answers(scenario: Scenario, rules: Rules) -> tuple[Json, ...]:
+    engine = ModelEngine(rules)
+    engine.begin(scenario.name, scenario.level, initialized=scenario.initialized)
+    return tuple(engine.answer(step.operation) for step in scenario.steps)
+
+
+class Prover:
+    """The judge of the differing steps of one scenario; it runs each set of rules at most once."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._answers: dict[Rules, tuple[Json, ...]] = {}
+
+    def rules_for(self, step: ScenarioStep, actual: Json) -> Rules | None:
+        """
+        Return the fewest rules that turn the expectation into *actual*, the first by order.
+
+        None without a proof; the rules of the expectation itself are not part of the answer.
+        """
+        if not same_answer(step.op, step.expected, self._answer(step, step.base)):
+            return None
+        for rules in _larger_sets(step.base):
+            if agrees(step.op, self._answer(step, rules), actual):
+                return rules - step.base
+        return None
+
+    def _answer(self, step: ScenarioStep, rules: Rules) -> Json:
+        if rules not in self._answers:
+            self._answers[rules] = model_answers(self._scenario, rules)
+        return self._answers[rules][step.number - 1]
+
+
+def _larger_sets(base: Rules) -> Iterator[Rules]:
+    others = [rule for rule in ConformanceRule if rule not in base]
+    for count in range(1, len(others) + 1):
+        for added in combinations(others, count):
+            yield base | frozenset(added)

@@ -1,9 +1,4 @@
-"""
-Serve: an engine of this process for another one, the serving side of the exec protocol.
-
-One request a line in, one reply a line out, flushed at once; the end of the input is the end of the
-service. A request that cannot be meant is answered with `failed`, and the service goes on.
-"""
+"""Serve: an engine of this process behind the exec protocol; a faulty request ends nothing."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """
 Steps of a scenario as typed values: the operation of each, without its expectation.
 
-`parse_operation` is the only way in from JSON and refuses every field that the format does not
-name; `request_of` is the way out, with every default, so that an engine behind a pipe need not
-know the defaults.
+`parse_operation` refuses every field that the format does not name; `request_of` writes every
+default, so that an engine behind a pipe need not know them.
 """
 
 from __future__ import annotations
@@ -33,6 +32,8 @@ from rlmm_conformance.fields import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from rlmm.metadata.segment import SegmentMetadata
 
 DEFAULT_TP = "tp0"
 
@@ -226,24 +227,18 @@ FORMS: dict[StepOperation, type[Form]] = {
 
 def parse_op(step: Mapping[str, Json]) -> StepOperation:
     if "op" not in step:
-        msg = "names no 'op'"
-        raise FieldError(msg)
+        raise FieldError("names no 'op'")
     try:
         return StepOperation(cast("str", step["op"]))
     except ValueError as error:
-        msg = f"unknown op {step['op']!r}"
-        raise FieldError(msg) from error
+        raise FieldError(f"unknown op {step['op']!r}") from error
 
 
 def parse_operation(step: Mapping[str, Json], level: Level) -> Operation:
-    """
-    Read one step without its expectations; raises `FieldError` for a field that the format
-    lacks.
-    """
+    """Read one step without expectations; raises `FieldError` for an unknown field."""
     op = parse_op(step)
     if level is Level.CACHE and op in STORE_ONLY:
-        msg = f"op '{op}' exists at store level only"
-        raise FieldError(msg)
+        raise FieldError(f"op '{op}' exists at store level only")
     given = {name: value for name, value in step.items() if name != "op"}
     tp = DEFAULT_TP
     if level is Level.STORE and "tp" in given:
@@ -274,8 +269,7 @@ def _is_null(op: StepOperation, given: dict[str, Json]) -> bool:
     if not read(bool, given.pop("null")):
         return False
     if given:
-        msg = f"'null' stands alone, found beside it: {', '.join(sorted(given))}"
-        raise FieldError(msg)
+        raise FieldError(f"'null' stands alone, found beside it: {', '.join(sorted(given))}")
     return True
 
 
@@ -288,7 +282,7 @@ def request_of(operation: Operation, level: Level) -> dict[str, Json]:
         case AddStep(segment=None) | UpdateStep(update=None):
             request["null"] = True
         case AddStep(segment=SegmentFields() as segment):
-            request |= segment_answer(segment)
+            request |= segment_answer(segment.id, segment)
         case UpdateStep(update=UpdateFields() as update):
             request |= {
                 "id": update.id,
@@ -310,9 +304,9 @@ def request_of(operation: Operation, level: Level) -> dict[str, Json]:
     return request
 
 
-def segment_answer(segment: SegmentFields) -> dict[str, Json]:
+def segment_answer(label: str, segment: SegmentFields | SegmentMetadata) -> dict[str, Json]:
     return {
-        "id": segment.id,
+        "id": label,
         "start": segment.start_offset,
         "end": segment.last_offset,
         "max_ts": segment.max_timestamp_ms,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rlmm_demo.broker.jars import KafkaJars
+    from rlmm_demo.report.story import DemoStory
     from rlmm_demo.screens import DemoFigures
     from rlmm_demo.screens.stage import DemoStage
     from rlmm_demo.world.world import DemoWorld
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     Show = Callable[[DemoStage, DemoWorld, DemoFigures], None]
 
 REPORT: Final = Path("demo/report.html")
-_NOT_SHOWN: Final = 1
 
 
 @click.command()
@@ -54,12 +54,7 @@ _NOT_SHOWN: Final = 1
     help="Start no broker, even where Maven and a JDK are installed.",
 )
 def demo(
-    *,
-    history: bool,
-    folder: Path | None,
-    report: Path,
-    cache: Path | None,
-    without_broker: bool,
+    *, history: bool, folder: Path | None, report: Path, cache: Path | None, without_broker: bool
 ) -> None:
     """
     Tell one story in nine screens: a broker, copies by Spark, a kill, a disaster.
@@ -86,9 +81,9 @@ def demo(
         short = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="rlmm-demo-")))
         place = (folder or short / "data").absolute()
         _make_folder(place)
-        is_shown = _tell(_world(place, short / "rlmm.sock", jars), because, report)
+        is_shown = _play(_world(place, short / "rlmm.sock", jars), because, report)
     if not is_shown:
-        click.get_current_context().exit(_NOT_SHOWN)
+        click.get_current_context().exit(1)
 
 
 def _jars(cache: Path | None, *, is_wanted: bool) -> tuple[KafkaJars | None, str]:
@@ -134,12 +129,13 @@ def _world(folder: Path, socket: Path, jars: KafkaJars | None) -> DemoWorld:
     return MadeUpWorld(folder, socket)
 
 
-def _tell(world: DemoWorld, because: str, report: Path) -> bool:
+def _play(world: DemoWorld, because: str, report: Path) -> bool:
     """Show all screens up to the first failure; return whether every claim was shown."""
     from rlmm_demo.screens import DemoFigures  # noqa: PLC0415
     from rlmm_demo.screens.stage import DemoStage  # noqa: PLC0415
 
-    stage, facts = DemoStage(), DemoFigures()
+    stage = DemoStage(with_broker=world.has_broker, without_broker_because=because)
+    facts = DemoFigures()
     if world.has_broker:
         click.echo("With an unmodified Kafka broker.")
     else:
@@ -149,44 +145,29 @@ def _tell(world: DemoWorld, because: str, report: Path) -> bool:
             show(stage, world, facts)
             if not stage.is_shown:
                 break  # what comes next stands on it
-    _write_report(stage, facts, world, because, report)
-    count = sum(screen.is_shown for screen in stage.screens)
-    seconds = sum(screen.seconds for screen in stage.screens)
-    click.echo(f"\n{count} of {len(_screens())} claims shown in {seconds:.0f} s; {report}")
-    return count == len(_screens())
+    _write_report(stage, report)
+    count, of_all = stage.shown_count, len(_screens())
+    click.echo(f"\n{count} of {of_all} claims shown in {stage.seconds:.0f} s; {report}")
+    return count == of_all
 
 
 def _screens() -> tuple[Show, ...]:
-    from rlmm_demo.screens.disaster import show_disaster  # noqa: PLC0415
-    from rlmm_demo.screens.records import show_cold_read, show_copies, show_produce  # noqa: PLC0415
-    from rlmm_demo.screens.scoreboard import show_scoreboard  # noqa: PLC0415
-    from rlmm_demo.screens.service_answers import (  # noqa: PLC0415
-        show_explain,
-        show_kill,
-        show_refusal,
-        show_start,
-    )
+    from rlmm_demo.screens import disaster, records, scoreboard, service_answers  # noqa: PLC0415
 
     return (
-        show_start, show_produce, show_copies, show_cold_read, show_refusal, show_kill,
-        show_explain, show_disaster, show_scoreboard,
+        service_answers.show_start, records.show_produce, records.show_copies,
+        records.show_cold_read, service_answers.show_refusal, service_answers.show_kill,
+        service_answers.show_explain, disaster.show_disaster, scoreboard.show_scoreboard,
     )  # fmt: skip
 
 
-def _write_report(
-    stage: DemoStage, facts: DemoFigures, world: DemoWorld, because: str, report: Path
-) -> None:
+def _write_report(story: DemoStory, report: Path) -> None:
     from rlmm.base.clock import SYSTEM_CLOCK  # noqa: PLC0415
     from rlmm.views.values import iso_time  # noqa: PLC0415
     from rlmm_demo.report.charts import replay_chart, tier_map  # noqa: PLC0415
     from rlmm_demo.report.page import report_page  # noqa: PLC0415
-    from rlmm_demo.report.story import DemoStory  # noqa: PLC0415
 
-    story = DemoStory(
-        facts.versions, world.has_broker, tuple(stage.screens), tuple(stage.tier_maps),
-        tuple(stage.replays), stage.stalls, tuple(stage.scoreboard),
-        str(iso_time(SYSTEM_CLOCK.now_ms())), because,
-    )  # fmt: skip
+    story.written_at = str(iso_time(SYSTEM_CLOCK.now_ms()))
     pages = {report: report_page(story)}
     if story.is_shown and story.tier_maps:  # two charts as files, for pages that show images alone
         for chart in (tier_map(story.tier_maps), replay_chart(story.replays)):
@@ -199,21 +180,17 @@ def _write_report(
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """
-    End everything that was started when a signal ends the demo; SIGHUP stays ignored under
-    nohup.
-    """
+    """End all processes in order on a signal; SIGHUP stays ignored under nohup."""
 
     def leave(number: int, _: object) -> None:
         sys.exit(128 + number)
 
-    asking = [signal.SIGTERM, signal.SIGHUP]
-    before = {one: signal.getsignal(one) for one in asking}
-    for one in asking:
-        if before[one] is not signal.SIG_IGN:
-            signal.signal(one, leave)
+    before = {end: signal.getsignal(end) for end in (signal.SIGTERM, signal.SIGHUP)}
+    for end, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(end, leave)
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for end, handler in before.items():
+            signal.signal(end, handler)

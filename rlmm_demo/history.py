@@ -1,9 +1,4 @@
-"""
-History: `rlmm demo --history` replays a recorded metadata topic and shows the answers.
-
-A real broker wrote the history, which is part of the package. The second half appends faulty
-events and shows their verdicts. The command connects to nothing and writes nothing.
-"""
+"""History: `rlmm demo --history` replays a recorded topic and judges faulty events, in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +6,6 @@ import base64
 import json
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import click
 
@@ -19,15 +13,11 @@ from rlmm.cli.common.output import print_table
 from rlmm.metadata.encoding import encode, encode_any
 from rlmm.metadata.events import Event, SegmentUpdate
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
-from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.records.record_set import RecordSet
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
-
-if TYPE_CHECKING:
-    from rlmm.metadata.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +46,16 @@ def show_history() -> None:
         f"{history.kafka_version}:\nthree topics tiered, one of them deleted, one expiring.\n"
     )
     shards = _replay(history)
-    partitions = sorted(
-        (partition for shard in shards.values() for partition in shard.partitions()), key=str
-    )
-    _show_partitions(shards, partitions, history)
-    _show_lookups(shards, partitions, history)
-    _show_trouble(shards, partitions, history)
+    homes = {partition: shard for shard in shards for partition in shard.partitions()}
+    homes = {partition: homes[partition] for partition in sorted(homes, key=str)}
+    _show_partitions(homes)
+    _show_lookups(homes)
+    _show_trouble(homes)
     _show_images(shards)
 
 
-def _replay(history: RecordedHistory) -> dict[int, PythonShard]:
-    shards = {at: PythonShard(at) for at in range(history.partition_count)}
+def _replay(history: RecordedHistory) -> list[PythonShard]:
+    shards = [PythonShard(at) for at in range(history.partition_count)]
     rows = []
     for record_set in history.record_sets:
         report = shards[record_set.partition].apply(record_set)
@@ -83,19 +72,9 @@ def _replay(history: RecordedHistory) -> dict[int, PythonShard]:
     return shards
 
 
-def _shard_of(
-    shards: dict[int, PythonShard], partition: TopicIdPartition, history: RecordedHistory
-) -> PythonShard:
-    at = metadata_partition_for(partition.topic_id, partition.partition, history.partition_count)
-    return shards[at]
-
-
-def _show_partitions(
-    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: RecordedHistory
-) -> None:
+def _show_partitions(homes: dict[TopicIdPartition, PythonShard]) -> None:
     rows = []
-    for partition in partitions:
-        shard = _shard_of(shards, partition, history)
+    for partition, shard in homes.items():
         segments = shard.segments(partition)
         span = f"{segments[0].start_offset}-{segments[-1].last_offset}" if segments else "none"
         rows.append(
@@ -109,12 +88,9 @@ def _show_partitions(
     )
 
 
-def _show_lookups(
-    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: RecordedHistory
-) -> None:
+def _show_lookups(homes: dict[TopicIdPartition, PythonShard]) -> None:
     rows = []
-    for partition in partitions:
-        shard = _shard_of(shards, partition, history)
+    for partition, shard in homes.items():
         for offset in (0, 100, 300):
             found = shard.segment_for(partition, 0, offset)
             indexed = shard.next_segment_with_txn_index(partition, 0, offset)
@@ -134,12 +110,9 @@ def _named(segment: SegmentMetadata | None) -> str:
     return f"{segment.id.uuid} {segment.start_offset}-{segment.last_offset}"
 
 
-def _show_trouble(
-    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: RecordedHistory
-) -> None:
+def _show_trouble(homes: dict[TopicIdPartition, PythonShard]) -> None:
     """Append faulty events, and show the verdict of each."""
-    partition = next(one for one in partitions if one.topic == "payments")
-    shard = _shard_of(shards, partition, history)
+    partition, shard = next(home for home in homes.items() if home[0].topic == "payments")
     kept = shard.segments(partition)[3]
     short = replace(
         kept,
@@ -165,7 +138,7 @@ def _show_trouble(
         for at, (_, value) in enumerate(steps)
     ]
     report = shard.apply(RecordSet(shard.partition, build_batch(records, first)))
-    verdicts = _verdicts(report)
+    verdicts = {entry.offset: _in_words(entry.verdict) for entry in report.entries}
     print_table(
         f"4. What goes wrong in practice, appended behind offset {first - 1}",
         ("offset", "record", "verdict"),
@@ -179,24 +152,15 @@ def _show_trouble(
         f"Kafka would now report offset {offset} of {partition.topic}-{partition.partition} as "
         f"absent: the short copy hides it.\nHere: {_named(shard.segment_for(partition, 0, offset))}"
     )
-    broken = shard.validate()
-    click.echo(f"Internal rules broken by all this: {len(broken)}\n")
+    click.echo(f"Internal rules broken by all this: {len(shard.validate())}\n")
 
 
 def _update(
     segment: SegmentMetadata, state: SegmentState = SegmentState.COPY_SEGMENT_FINISHED
 ) -> Event:
     return SegmentUpdate(
-        segment.id,
-        segment.broker_id,
-        segment.event_timestamp_ms,
-        segment.custom_metadata,
-        state,
+        segment.id, segment.broker_id, segment.event_timestamp_ms, segment.custom_metadata, state
     )
-
-
-def _verdicts(report: Report) -> dict[int, str]:
-    return {entry.offset: _in_words(entry.verdict) for entry in report.entries}
 
 
 def _in_words(verdict: object) -> str:
@@ -205,9 +169,9 @@ def _in_words(verdict: object) -> str:
     return f"{name}: {why}" if why else name
 
 
-def _show_images(shards: dict[int, PythonShard]) -> None:
+def _show_images(shards: list[PythonShard]) -> None:
     rows = []
-    for shard in shards.values():
+    for shard in shards:
         if not shard.position:
             continue
         image = shard.image()

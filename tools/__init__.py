@@ -1,3 +1,1 @@
-"""
-The tools that build and check the project. They are no part of it, and are not installed with it.
-"""
+"""The tools that build and check the project; they are not installed with it."""

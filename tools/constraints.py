@@ -1,10 +1,4 @@
-"""
-Writes constraints/: exact versions with hashes, and no word on where they are fetched.
-
-One file for each install: `runtime.txt` for the service alone, `dev.txt` for everything that builds
-and checks it. The second is resolved under the first, so both name the same versions of what they
-share.
-"""
+"""Writes constraints/: exact versions with hashes; `dev.txt` is resolved under `runtime.txt`."""
 
 from __future__ import annotations
 
@@ -42,7 +36,6 @@ def group_requirements(groups: dict[str, list[Any]], name: str) -> list[str]:
 
 
 def development_requirements(project: dict[str, Any]) -> list[str]:
-    """Everything that a developer's environment asks for: core, extras, and the group `dev`."""
     extras = project["project"]["optional-dependencies"]
     return [
         *project["project"]["dependencies"],

@@ -1,9 +1,4 @@
-"""
-Writes the generated documents: what the code already says is never typed a second time.
-
-Each function gives the Markdown that stands between the cog markers of one page; `make docs` puts
-it there and `make check` fails when it is not what the code says now.
-"""
+"""Writes the generated documents: each function gives the Markdown of one place in a page."""
 
 from __future__ import annotations
 
@@ -14,19 +9,25 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 import rlmm.errors
+from rlmm.access.roles import Role
 from rlmm.cli.common.config_options import text
 from rlmm.cli.main import cli
 from rlmm.config.keys import KEYS
 from rlmm.errors import RlmmError
+from rlmm.http.routes import ROUTES, AccessRule
+from rlmm.inspection.finding_kinds import BY_COMMAND
 from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError, Level, Outcome, outcome_of
 from rlmm.metadata.segment import PARTITION_DELETE_TRANSITIONS, TRANSITIONS
 from rlmm.metadata.verdicts import Rejected, RejectReason, Undecodable, UndecodableReason
+from rlmm.metrics.table import GROUPS
+from rlmm.wire.methods import METHODS
 from rlmm_conformance.rules import RULE_TEXTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Set
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
     from rlmm.config.keys import Key
+    from rlmm.findings.finding import FindingKind
     from rlmm.metadata.verdicts import Verdict
 
 HELP_WIDTH = 96
@@ -34,15 +35,19 @@ SHARED_BY_COMMANDS = 4
 """From how many commands on an option is described once for all of them."""
 OURS_ALONE = (UndecodableReason.OVERSIZED, UndecodableReason.DAMAGED_BATCH)
 """Reasons that Kafka's decoder never meets: a limit of ours, and what does not get that far."""
+_WHO = {
+    AccessRule.EVERYBODY: "everybody",
+    AccessRule.HEALTH: "everybody, unless `http.health_open` is false",
+    AccessRule.METRICS: "everybody, unless `http.metrics_open` is false",
+    AccessRule.READER: "role reader",
+}
 _State = TypeVar("_State", bound=IntEnum)
 
 
 def commands(
     command: click.Command = cli, name: str = "rlmm", parent: click.Context | None = None
 ) -> Iterator[click.Context]:
-    """
-    Yield every command with a context that knows its full name, each group before its members.
-    """
+    """Yield every command with a context that knows its full name, groups first."""
     settings = {**command.context_settings, "terminal_width": HELP_WIDTH}
     context = click.Context(command, parent, name, **settings)
     yield context
@@ -54,9 +59,7 @@ def commands(
 
 
 def errors(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
-    """
-    Yield every error class of `rlmm.errors`, each before those derived from it, as they are drawn.
-    """
+    """Yield every error class of `rlmm.errors`, bases first, in the drawn order."""
     yield root
     drawing = rlmm.errors.__doc__ or ""
     for derived in sorted(
@@ -67,11 +70,7 @@ def errors(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
 
 
 def cli_reference() -> str:
-    """
-    Return the options that many commands share, once, then the help of every command.
-
-    The section of a command shows its own options and names the shared ones.
-    """
+    """Return shared options once, then each command's help, which names shared ones alone."""
     contexts = list(commands())
     counts = Counter(record for context in contexts for record in _records(context).values())
     # Of an option with several texts the most frequent one is shared.
@@ -107,35 +106,41 @@ def _section(context: click.Context, shared: Set[tuple[str, str]]) -> str:
     return f"## `{context.command_path}`\n\n```text\n{usage}\n```\n\nCommon options: {names}.\n"
 
 
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown, between an empty line and two line ends."""
+    lines = (heads, ["---"] * len(heads), *rows)
+    return "".join(f"\n| {' | '.join(map(str, line))} |" for line in lines) + "\n\n"
+
+
+def yes_or_no(fact: bool) -> str:
+    return "yes" if fact else "no"
+
+
 def errors_reference() -> str:
-    """One row for each error class: code, class, whether waiting helps, exit code, meaning."""
     rows = [
-        f"| `{error.code}` | `{error.__name__}` | {'yes' if error.retriable else 'no'} "
-        f"| {error.exit_code} | {_first_sentence(error)} |"
+        (
+            f"`{error.code}`", f"`{error.__name__}`", yes_or_no(error.retriable), error.exit_code,
+            first_paragraph(error).replace("|", "\\|"),
+        )
         for error in errors()
-    ]
-    head = ["| code | class | retriable | exit code | meaning |", "| --- | --- | --- | --- | --- |"]
-    return "\n" + "\n".join(head + rows) + "\n\n"
+    ]  # fmt: skip
+    return table(("code", "class", "retriable", "exit code", "meaning"), rows)
 
 
-def _first_sentence(error: type[RlmmError]) -> str:
-    """Return the docstring's first paragraph as one table cell."""
-    first_paragraph = (error.__doc__ or "").strip().split("\n\n")[0]
-    return " ".join(first_paragraph.split()).replace("|", "\\|")
+def first_paragraph(error: type[RlmmError]) -> str:
+    return " ".join((error.__doc__ or "").strip().split("\n\n")[0].split())
 
 
 def configuration_reference(*sections: str) -> str:
-    """One row for each key of these sections: spellings, type, default and reason."""
-    head = ["| key, variable, flag | what it is | default | why |", "| --- | --- | --- | --- |"]
     rows = [_key_row(key) for key in KEYS.values() if key.section in sections]
-    return "\n" + "\n".join(head + rows) + "\n\n"
+    return table(("key, variable, flag", "what it is", "default", "why"), rows)
 
 
-def _key_row(key: Key) -> str:
+def _key_row(key: Key) -> tuple[str, ...]:
     spellings = f"`{key.path}`<br>`{key.env}`<br>`{key.flag}`"
     default = "not set" if key.default is None else f"`{text(key.default)}`"
     reason = key.reason.replace("|", "\\|")
-    return f"| {spellings} | {key.allowed} | {default.replace('``', 'empty')} | {reason} |"
+    return spellings, str(key.allowed), default.replace("``", "empty"), reason
 
 
 def keys_of_the_process() -> str:
@@ -145,7 +150,6 @@ def keys_of_the_process() -> str:
 
 
 def rules_reference() -> str:
-    """One section for each named rule in which answers differ from Kafka's."""
     sections = [
         f"### `{rule}`: {text.title}\n\n"
         f"- **Kafka:** {text.kafka}\n- **rlmm:** {text.rlmm}\n"
@@ -156,26 +160,18 @@ def rules_reference() -> str:
 
 
 def transitions_reference() -> str:
-    return (
-        _transitions("segment is", "event that is legal", TRANSITIONS)
-        + _transitions(
-            "partition delete is", "event that is in order", PARTITION_DELETE_TRANSITIONS
-        )
-        + "\n"
-    )
+    segments = table(("segment is", "event that is legal"), _transitions(TRANSITIONS))
+    heads = ("partition delete is", "event that is in order")
+    return segments[:-1] + table(heads, _transitions(PARTITION_DELETE_TRANSITIONS))
 
 
-def _transitions(left: str, right: str, table: Mapping[_State | None, Set[_State]]) -> str:
-    rows = [
-        f"| {'absent' if source is None else source.name} "
-        f"| {', '.join(target.name for target in sorted(targets))} |"
-        for source, targets in table.items()
-    ]
-    return "\n" + "\n".join([f"| {left} | {right} |", "| --- | --- |", *rows]) + "\n"
+def _transitions(legal: Mapping[_State | None, Set[_State]]) -> Iterator[tuple[str, str]]:
+    for source, targets in legal.items():
+        names = ", ".join(target.name for target in sorted(targets))
+        yield "absent" if source is None else source.name, names
 
 
 def outcomes_reference() -> str:
-    """One row for each reason of a verdict: what Kafka's cache and store do where it is given."""
     verdicts: list[tuple[str, Verdict]] = [
         (f"rejected: {reason}", Rejected(reason, None, None)) for reason in RejectReason
     ]
@@ -184,12 +180,11 @@ def outcomes_reference() -> str:
         for reason in UndecodableReason
         if reason not in OURS_ALONE
     ]
-    head = ["| verdict | Kafka's cache | Kafka's store |", "| --- | --- | --- |"]
     rows = [
-        f"| {name} | {_outcome(verdict, Level.CACHE)} | {_outcome(verdict, Level.STORE)} |"
+        (name, _outcome(verdict, Level.CACHE), _outcome(verdict, Level.STORE))
         for name, verdict in verdicts
     ]
-    return "\n" + "\n".join(head + rows) + "\n\n"
+    return table(("verdict", "Kafka's cache", "Kafka's store"), rows)
 
 
 def _outcome(verdict: Verdict, level: Level) -> str:
@@ -197,3 +192,57 @@ def _outcome(verdict: Verdict, level: Level) -> str:
     if isinstance(outcome, KafkaError):
         return f"`{JAVA_CLASSES[outcome].rpartition('.')[2]}`"
     return "applied" if outcome is Outcome.APPLIED else "dropped, with a line in the log"
+
+
+def findings_reference() -> str:
+    sections = []
+    for command, kinds in BY_COMMAND.items():
+        ordered = sorted(kinds, key=lambda one: (-one.severity, one.code))
+        sections.append(f"## Found by `rlmm {command}`\n\n" + "\n".join(map(_finding, ordered)))
+    return "\n" + "\n".join(sections) + "\n"
+
+
+def _finding(kind: FindingKind) -> str:
+    return (
+        f"### {kind.code}\n\n{str(kind.severity).capitalize()}: {kind.title}.\n\n"
+        f"- **Why it matters:** {kind.reason}.\n- **What to do:** {kind.fix}.\n"
+    )
+
+
+def metrics_reference() -> str:
+    heads = ("name", "type", "labels", "meaning", "when to worry")
+    parts = []
+    for group, metrics in GROUPS.items():
+        rows = (
+            (
+                f"`{one.name}`", one.kind, ", ".join(f"`{label}`" for label in one.labels),
+                one.meaning, one.worry,
+            )
+            for one in metrics
+        )  # fmt: skip
+        parts.append(f"\n## {group}\n{table(heads, rows)[:-1]}")
+    return "".join(parts) + "\n"
+
+
+def routes_reference() -> str:
+    rows = []
+    for route in ROUTES:
+        takes = ", ".join(
+            f"`{one.name}`" if one.is_required else f"[`{one.name}`]" for one in route.parameters
+        )
+        body = "" if route.body is None else "a JSON body; "
+        who = _WHO[route.asks]
+        rows.append((f"`{route.method} {route.path}`", f"{body}{takes}", who, route.summary))
+    return table(("path", "takes", "who may ask", "what it answers"), rows)
+
+
+def roles_reference() -> str:
+    rows = [
+        (
+            f"`{method.name}`",
+            *("yes" if role.may(method.role) else "" for role in Role),
+            method.meaning,
+        )
+        for method in METHODS.values()
+    ]
+    return table(("method", *Role, "what it does"), rows)

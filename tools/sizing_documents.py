@@ -11,9 +11,6 @@ LOOKUPS = 16
 
 
 def sidecar_sizing() -> str:
-    """
-    Return the table of the costs of connections and look-ups, from `bench/results/sidecar.json`.
-    """
     document = json.loads(RESULTS.read_text(encoding="utf-8"))
     found = {figure["name"]: figure["value"] for figure in document["figures"]}
     single_us = found["server CPU per look-up, rlmm"]

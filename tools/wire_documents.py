@@ -1,7 +1,4 @@
-"""
-Writes the tables of `docs/wire-protocol.md` from the code: methods, errors with their fields,
-limits, and the example, byte by byte.
-"""
+"""Writes the tables and the byte example of `docs/wire-protocol.md` from the code."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from rlmm.wire.errors import classes, fields_of
 from rlmm.wire.framing import HEAD_BYTES
 from rlmm.wire.messages import answer_frame, request_frame
 from rlmm.wire.methods import METHODS
+from tools.documents import first_paragraph, table, yes_or_no
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,28 +24,18 @@ _EXAMPLE: Final = TopicIdPartition(Uuid(bytes(15) + b"\xca"), "orders", 3)
 
 
 def methods_reference() -> str:
-    """One row for each method: arguments, result, role, repetition."""
-    head = [
-        "| method | arguments | result | least role | may be repeated | what it does |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    rows = [_method_row(method) for method in METHODS.values()]
-    return "\n" + "\n".join(head + rows) + "\n\n"
+    heads = ("method", "arguments", "result", "least role", "may be repeated", "what it does")
+    return table(heads, map(_method_row, METHODS.values()))
 
 
-def _method_row(method: Method) -> str:
+def _method_row(method: Method) -> tuple[str, ...]:
     args = [_argument(arg) for arg in method.args]
     if method.options is not None:
         args.append(f"options of a {method.options}")
-    cells = (
-        f"`{method.name}`",
-        "<br>".join(args) or "none",
-        method.result,
-        method.role,
-        "yes" if method.is_safe_to_repeat else "no",
-        method.meaning,
-    )
-    return f"| {' | '.join(cells)} |"
+    return (
+        f"`{method.name}`", "<br>".join(args) or "none", method.result, method.role,
+        yes_or_no(method.is_safe_to_repeat), method.meaning,
+    )  # fmt: skip
 
 
 def _argument(arg: str) -> str:
@@ -57,18 +45,14 @@ def _argument(arg: str) -> str:
 
 
 def errors_reference() -> str:
-    """One row for each error: code, nearest more general code, what a client does, fields."""
-    head = ["| code | is a | retriable | fields | meaning |", "| --- | --- | --- | --- | --- |"]
-    return "\n" + "\n".join(head + [_error_row(cls) for cls in classes()]) + "\n\n"
+    return table(("code", "is a", "retriable", "fields", "meaning"), map(_error_row, classes()))
 
 
-def _error_row(cls: type[RlmmError]) -> str:
+def _error_row(cls: type[RlmmError]) -> tuple[str, ...]:
     fields = ", ".join(f"`{name}`" for name in fields_of(cls))
     base = cls.__mro__[1]
     parent = f"`{base.code}`" if hasattr(base, "code") else ""
-    meaning = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
-    retriable = "yes" if cls.retriable else "no"
-    return f"| `{cls.code}` | {parent} | {retriable} | {fields} | {meaning} |"
+    return f"`{cls.code}`", parent, yes_or_no(cls.retriable), fields, first_paragraph(cls)
 
 
 def example() -> str:
@@ -81,20 +65,13 @@ def example() -> str:
     )  # fmt: skip
     limits = hello.ServiceLimits(4_194_304, 128, 1_024, 10_000, 1_000, 600_000)
     answer = hello.HelloAnswer(1, "rlmm/1.0.0", None, None, None, "admin", "serve", limits)
+    simple, optional = [partition, 0, 50], [partition, 0, 150, {"at_least": {17: 5}}]
     frames = (
         ("client", "hello", request_frame(0, "hello", [{"versions": [1], "client": "mine/1"}])),
         ("server", "the answer", answer_frame(0, hello.hello_answer_value(answer))),
-        (
-            "client",
-            "segment_for, epoch 0, offset 50",
-            request_frame(1, "segment_for", [partition, 0, 50]),
-        ),
+        ("client", "segment_for, epoch 0, offset 50", request_frame(1, "segment_for", simple)),
         ("server", "a finished segment", answer_frame(1, values.segment_value(segment))),
-        (
-            "client",
-            "the same with options",
-            request_frame(2, "segment_for", [partition, 0, 150, {"at_least": {17: 5}}]),
-        ),
+        ("client", "the same with options", request_frame(2, "segment_for", optional)),
         ("server", "nil: no finished segment holds it", answer_frame(2, None)),
     )
     return "\n```text\n" + "\n".join(_frame_lines(frames)) + "\n```\n\n"

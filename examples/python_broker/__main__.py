@@ -1,7 +1,4 @@
-"""
-A broker that leads one partition, tiers it and reads it back: `python -m examples.python_broker
-SOCKET` beside a running `rlmm serve`.
-"""
+"""A broker beside a running `rlmm serve`: `python -m examples.python_broker SOCKET`."""
 
 from __future__ import annotations
 

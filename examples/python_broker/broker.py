@@ -1,10 +1,4 @@
-"""
-A broker: it leads and follows partitions, copies their segments and answers consumers.
-
-Leadership drives everything: the broker reports each change to the metadata service at once, copies
-the partitions that it leads, and answers only for its own partitions. Partitions do not wait for
-each other.
-"""
+"""A broker: it leads and follows partitions, copies their segments and answers consumers."""
 
 from __future__ import annotations
 
@@ -35,7 +29,6 @@ COPY_S: Final = 600.0
 
 
 def wall_ms() -> int:
-    """Return the time that events are stamped with."""
     return time.time_ns() // 1_000_000
 
 
@@ -62,7 +55,6 @@ class Broker:
     # -------------------------------------------------------------------------- leadership
 
     def become_leader(self, partition: TopicIdPartition, epoch: int) -> LocalLog:
-        """This broker leads *partition* in leader epoch *epoch*."""
         log = self.logs.setdefault(partition, LocalLog())
         log.begin_epoch(epoch)
         self.leads.add(partition)
@@ -70,13 +62,11 @@ class Broker:
         return log
 
     def become_follower(self, partition: TopicIdPartition) -> LocalLog:
-        """This broker follows *partition*."""
         self.leads.discard(partition)
         self._metadata.on_partition_leadership_changes([], [partition])
         return self.logs.setdefault(partition, LocalLog())
 
     def stop(self, partition: TopicIdPartition) -> None:
-        """This broker neither leads nor follows *partition* any more."""
         self.leads.discard(partition)
         self.logs.pop(partition, None)
         self._metadata.on_stop_partitions([partition])

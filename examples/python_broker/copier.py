@@ -1,10 +1,8 @@
 """
 The copier of sealed segments: it decides which copies are due, and stores their events in order.
 
-The copier stores the start event before it writes a byte and the end event after the last one, so
-that the metadata names every object. The offsets that finished copies cover, epoch by epoch, decide
-alone which segments are copied: a start without an end is no copy. Invariant: nothing is written to
-the tier while metadata is not ready.
+The start event precedes the first byte and the end event follows the last, so metadata names every
+object. Only finished copies count as covered. Nothing is written while metadata is not ready.
 """
 
 from __future__ import annotations
@@ -32,8 +30,6 @@ class EpochUnknown(Exception):
 
 
 class Copier:
-    """Copies for one broker."""
-
     def __init__(
         self, metadata: Verbs, tier: Tier, broker_id: int, now_ms: Callable[[], int]
     ) -> None:
@@ -59,9 +55,7 @@ class Copier:
         return copied
 
     async def covered_up_to(self, partition: TopicIdPartition, log: LocalLog) -> int:
-        """
-        Return the last offset of this log's own history that a finished copy covers; -1: none.
-        """
+        """Return the last offset of this log's history that a finished copy covers, or -1."""
         for epoch in sorted(log.epochs, reverse=True):
             try:
                 highest = await self._metadata.highest_offset(partition, epoch)
@@ -111,9 +105,7 @@ class Copier:
         await self._tell(segment, SegmentState.DELETE_SEGMENT_FINISHED, segment.custom_metadata)
 
     async def resume_deletions(self, partition: TopicIdPartition) -> int:
-        """
-        Finish the deletions that any broker began and did not finish; return how many segments.
-        """
+        """Finish the deletions that any broker left open; return how many segments."""
         if not await self._metadata.is_ready(partition):
             return 0
         begun = await self._in_state(partition, SegmentState.DELETE_SEGMENT_STARTED)

@@ -1,8 +1,5 @@
 """
-A partition's local log: records in segments, and which leader epoch each offset was written in.
-
-In memory, and no more of a log than tiering needs. Invariant: the epochs rise with the offsets, and
-the newest segment is never sealed.
+A partition's local log in memory; epochs rise with offsets, the newest segment is never sealed.
 """
 
 from __future__ import annotations
@@ -19,20 +16,15 @@ class Record(NamedTuple):
 
 @dataclass
 class LocalSegment:
-    """Records that stand together."""
-
     start_offset: int
     records: list[Record] = field(default_factory=list)
 
     @property
     def last_offset(self) -> int:
-        """Return the offset of the last record."""
         return self.start_offset + len(self.records) - 1
 
 
 class LocalLog:
-    """Holds one replica of a partition."""
-
     def __init__(self) -> None:
         self.epochs: dict[int, int] = {}
         """Leader epoch to the first offset written in it; it outlives the local records."""
@@ -42,12 +34,10 @@ class LocalLog:
 
     @property
     def start_offset(self) -> int:
-        """Return the first offset that is here."""
         return self.segments[0].start_offset
 
     @property
     def next_offset(self) -> int:
-        """Return the offset of the next record."""
         return self.segments[-1].last_offset + 1
 
     def begin_epoch(self, epoch: int) -> None:
@@ -55,12 +45,10 @@ class LocalLog:
         self.epochs.setdefault(epoch, self.next_offset)
 
     def append(self, *values: bytes, timestamp_ms: int = 0) -> None:
-        """Write records."""
         for value in values:
             self.segments[-1].records.append(Record(self.next_offset, timestamp_ms, value))
 
     def roll(self) -> None:
-        """Seal the newest segment, and begin another one."""
         if self.segments[-1].records:
             self.segments.append(LocalSegment(self.next_offset))
 
@@ -87,7 +75,6 @@ class LocalLog:
         return max(before, default=None)
 
     def end_of(self, epoch: int) -> int:
-        """Return the last offset of *epoch* here."""
         later = [start for other, start in self.epochs.items() if other > epoch]
         return min(later, default=self.next_offset) - 1
 

@@ -1,11 +1,9 @@
 """
 The reader: it serves a fetch from the local log where that reaches, else from the tier.
 
-A look-up uses the leader epoch in which the data was written. Where the answer is not known, the
-reader tells the consumer to retry, or reports an error; it answers "offset out of range" only for
-offsets that surely do not exist, since a consumer would jump to the end for it. The reader never
-serves a segment only because it covers the offset, nor a segment's records of an epoch beyond the
-end that the epoch has in this log: those were written by a leader whose last records were lost.
+A look-up uses the leader epoch of the data. An unknown answer is retriable; only an offset that
+surely does not exist is out of range, since a consumer would jump to the end for it. Of a segment
+only records within the epoch's end in this log are served: others are of a lost leader.
 """
 
 from __future__ import annotations
@@ -46,8 +44,6 @@ def refusal(error: RlmmError) -> Refused:
 
 
 class Reader:
-    """Reads for one broker."""
-
     def __init__(self, metadata: Verbs, tier: Tier) -> None:
         self._metadata = metadata
         self._tier = tier
@@ -87,9 +83,7 @@ class Reader:
     async def latest_tiered_offset(
         self, partition: TopicIdPartition, log: LocalLog
     ) -> int | Refused | None:
-        """
-        Return the last offset of this log's history that is in the tier; `None`: there is none.
-        """
+        """Return the last offset of this log's history that is in the tier, if any."""
         try:
             segments = await self._tiered(partition, log)
         except RlmmError as error:
@@ -99,10 +93,7 @@ class Reader:
     async def offset_for_time(
         self, partition: TopicIdPartition, log: LocalLog, timestamp_ms: int
     ) -> int | Refused | None:
-        """
-        Return the first offset whose record is not older than *timestamp_ms*; `None`: there is
-        none.
-        """
+        """Return the first offset whose record is not older than *timestamp_ms*, if any."""
         try:
             for segment in await self._tiered(partition, log):
                 if segment.max_timestamp_ms >= timestamp_ms:

@@ -1,9 +1,4 @@
-"""
-The tier of sealed segments: objects by name, in memory.
-
-A name is made of topic id, partition, start offset and segment id, so that equal segments have
-equal names and no two copies share one.
-"""
+"""The tier of sealed segments: objects by name, in memory; no two copies share a name."""
 
 from __future__ import annotations
 
@@ -25,7 +20,6 @@ class TierRefused(Exception):
 
 
 def name_of(segment: SegmentMetadata) -> str:
-    """Return the name of a segment's object."""
     partition = segment.id.partition
     return (
         f"{partition.topic_id}/{partition.partition}/"
@@ -34,8 +28,6 @@ def name_of(segment: SegmentMetadata) -> str:
 
 
 class Tier:
-    """A store of objects."""
-
     def __init__(self) -> None:
         self.objects: dict[str, list[Record]] = {}
 
@@ -45,7 +37,6 @@ class Tier:
         return f"v1:{len(records)}".encode()
 
     async def get(self, segment: SegmentMetadata) -> list[Record]:
-        """Return the records of a segment."""
         found = self.objects.get(name_of(segment))
         if found is None:
             msg = f"{name_of(segment)} is not there"

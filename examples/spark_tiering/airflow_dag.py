@@ -1,11 +1,9 @@
 """
-A nightly copy of cold segments as an Airflow DAG, for Airflow 3.
+A nightly copy of cold segments as a DAG for Airflow 3.
 
-Two tasks: the first keeps a plan for operators to read, the second copies. The second makes a plan
-of its own, so that a retry after a failed run finds the segments that are copied already. A run
-that another job blocks (`topic-busy`), or for which a service was not ready, ends with 4 and is
-retried. The machine that runs the tasks needs `rlmm` with the extras `s3`, `spark`, `tiering`, and
-`java` where it has none; boto3 finds the credentials in its usual places.
+The first task keeps a plan for operators, the second plans anew and copies, so a retry skips copied
+segments. A run that ends with 4 (`topic-busy`, service not ready) is retried. The machine needs
+`rlmm` with the extras `s3`, `spark`, `tiering`, and `java`; boto3 finds the credentials.
 """
 
 from __future__ import annotations

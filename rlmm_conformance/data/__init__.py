@@ -2,6 +2,4 @@
 The corpus as JSON for any language: scenarios, golden records, partitioner vectors.
 
 Nothing imports it.
-
-Nothing imports it.
 """

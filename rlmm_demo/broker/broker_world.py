@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import EngineFailed
 from rlmm.log.files.log_folder import TOPIC as METADATA_TOPIC
 from rlmm.metadata.ids import Uuid
 from rlmm_demo.broker import clients
-from rlmm_demo.broker.process import BrokerProcess
-from rlmm_demo.broker.tools import KafkaTools, shown
+from rlmm_demo.broker.process import BrokerProcess, KafkaTools, shown
 from rlmm_demo.world.records import PARTITIONS, SEGMENT_BYTES, TOPIC
+from rlmm_demo.world.service import holds_within
 from rlmm_demo.world.world import DemoWorld, versions
 
 if TYPE_CHECKING:
@@ -24,12 +23,10 @@ if TYPE_CHECKING:
     from rlmm_demo.world.records import RecordPortion
 
 _METADATA_PARTITIONS: Final = 16
-_DEADLINE_S, _PAUSE_S = 60.0, 0.05
-_DAY_MS: Final = 86_400_000
 _TOPIC: Final = {
     "remote.storage.enable": "true",
     "segment.bytes": str(SEGMENT_BYTES),
-    "retention.ms": str(_DAY_MS),
+    "retention.ms": str(86_400_000),
     "file.delete.delay.ms": "100",
 }
 _NOTHING_LOCAL: Final = {"local.retention.ms": "1000", "local.retention.bytes": "1"}
@@ -118,10 +115,7 @@ class BrokerWorld(DemoWorld):
         ]  # fmt: skip
 
     def forget_local(self) -> str:
-        """
-        Let the broker's retention delete the local copies; it rolls the active segments
-        first.
-        """
+        """Let retention delete the local copies; the broker rolls active segments first."""
         settings = ",".join(f"{name}={value}" for name, value in _NOTHING_LOCAL.items())
         alter, change = ("--alter", "--entity-type"), "--add-config"
         changes = (
@@ -130,11 +124,12 @@ class BrokerWorld(DemoWorld):
         )
         for words in changes:
             self._tools().run("configs", words)
-        deadline_s = time.monotonic() + _DEADLINE_S
-        while self.local_bytes() or len(self.log_files()) > PARTITIONS:
-            if time.monotonic() > deadline_s:
-                raise EngineFailed("the broker did not delete its local copies")
-            time.sleep(_PAUSE_S)
+
+        def is_gone() -> bool:
+            return not self.local_bytes() and len(self.log_files()) <= PARTITIONS
+
+        if not holds_within(60.0, is_gone):
+            raise EngineFailed("the broker did not delete its local copies")
         return "\n".join(shown("configs", words) for words in changes)
 
     def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
@@ -150,10 +145,7 @@ class BrokerWorld(DemoWorld):
         return ["--bootstrap-server", self._broker.bootstrap]
 
     def lose_metadata(self) -> str:
-        """
-        The broker's tier stands still while no service runs, so it never sees the empty
-        topic.
-        """
+        """Delete the topic while no service runs, so the broker never sees it empty."""
         delete = ("--delete", "--topic", METADATA_TOPIC)
         create = (
             "--create", "--topic", METADATA_TOPIC, "--partitions", str(_METADATA_PARTITIONS),

@@ -1,14 +1,11 @@
-"""
-Clients of the demonstration's broker: records in all codecs and in transactions, and events that
-another broker of the cluster could have written.
-"""
+"""Clients of the demonstration's broker: records, transactions and another broker's events."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from aiokafka import AIOKafkaProducer
 
@@ -19,14 +16,9 @@ if TYPE_CHECKING:
 
     from rlmm_demo.world.records import RecordPortion
 
-_BATCH_BYTES: Final = 32_768
-
 
 def produce(bootstrap: str, topic: str, portions: Sequence[RecordPortion]) -> list[list[int]]:
-    """
-    Send all portions in order, and abort the transactional ones; return the offsets of each
-    portion.
-    """
+    """Send all portions in order, abort the transactional ones, and return their offsets."""
     return asyncio.run(_produce(bootstrap, topic, portions))
 
 
@@ -58,7 +50,7 @@ def append(bootstrap: str, topic: str, partition: int, values: Iterable[bytes]) 
 @asynccontextmanager
 async def _producer(bootstrap: str, **options: object) -> AsyncIterator[AIOKafkaProducer]:
     producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap, acks="all", max_batch_size=_BATCH_BYTES, linger_ms=5, **options
+        bootstrap_servers=bootstrap, acks="all", max_batch_size=32_768, linger_ms=5, **options
     )
     await producer.start()
     try:
@@ -79,8 +71,8 @@ async def _send(
             batch.append(key=None, value=value, timestamp=None)
     sent.append((batch.record_count(), await _hand_over(producer, batch, topic, partition)))
     offsets: list[int] = []
-    for count, told in sent:
-        base = (await told).offset
+    for count, answer in sent:
+        base = (await answer).offset
         offsets.extend(range(base, base + count))
     return offsets
 

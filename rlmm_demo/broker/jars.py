@@ -1,7 +1,4 @@
-"""
-Jars of a broker: Kafka's, fetched by Maven, and our plugins, built from their sources. Both are
-made once and kept in a cache folder; an interrupted run leaves no folder that looks whole.
-"""
+"""Jars of a broker: Kafka's by Maven and our plugins from source, cached; no run leaves a part."""
 
 from __future__ import annotations
 
@@ -142,5 +139,5 @@ def _maven(project: Path, words: list[str], trouble: str) -> None:
     except subprocess.TimeoutExpired as error:
         raise EngineUnfit(f"{trouble} within {_DEADLINE_S} s") from error
     if done.returncode != 0:
-        told = next(iter((done.stdout + done.stderr).strip().splitlines()), "no reason given")
-        raise EngineUnfit(f"{trouble}: {told[:200]}")
+        reason = next(iter((done.stdout + done.stderr).strip().splitlines()), "no reason given")
+        raise EngineUnfit(f"{trouble}: {reason[:200]}")

@@ -1,4 +1,4 @@
-"""Process of one unmodified broker, with its controller, in a folder of its own."""
+"""Process of one unmodified broker with its controller, and Kafka's own commands beside it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from typing import TYPE_CHECKING, Final, Self
 
 from rlmm.errors import EngineFailed
+from rlmm_demo.world.service import holds_within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rlmm_demo.broker.jars import KafkaJars
 
 _STARTED: Final = "Kafka Server started"
-_START_S, _STOP_S, _PAUSE_S = 60.0, 20.0, 0.05
-_TAIL_LINES: Final = 15
+_START_S, _STOP_S = 60.0, 20.0
 _ALONE: Final = {
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "1",
@@ -33,6 +32,13 @@ _ALONE: Final = {
     "broker.session.timeout.ms": "2000",
     "broker.heartbeat.interval.ms": "200",
 }
+
+_CLASSES: Final = {
+    "topics": "org.apache.kafka.tools.TopicCommand",
+    "configs": "kafka.admin.ConfigCommand",
+    "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+}
+_PRINTED: Final = ("partition", "offset", "value")
 
 
 class BrokerProcess:
@@ -58,19 +64,22 @@ class BrokerProcess:
     def start(self) -> None:
         self._write()
         log = self._folder / "broker.log"
-        begun = log.stat().st_size if log.exists() else 0
+        before = log.stat().st_size if log.exists() else 0
         command = self._jars.command("kafka.Kafka", str(self._folder / "server.properties"))
         with log.open("ab") as written:
             self._process = subprocess.Popen(  # noqa: S603  # the Java of this machine
                 command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=written, stderr=written,
                 start_new_session=True,  # an interrupt at the keyboard is for us, who end it
             )  # fmt: skip
-        deadline_s = time.monotonic() + _START_S
-        while _STARTED not in (said := log.read_bytes()[begun:].decode(errors="replace")):
-            if self._process.poll() is not None or time.monotonic() > deadline_s:
-                last = "\n".join(said.splitlines()[-_TAIL_LINES:])
-                raise EngineFailed(f"the broker of the demonstration did not start:\n{last}")
-            time.sleep(_PAUSE_S)
+
+        def output() -> str:
+            return log.read_bytes()[before:].decode(errors="replace")
+
+        process = self._process
+        holds_within(_START_S, lambda: _STARTED in output() or process.poll() is not None)
+        if _STARTED not in output():
+            last = "\n".join(output().splitlines()[-15:])
+            raise EngineFailed(f"the broker of the demonstration did not start:\n{last}")
 
     def stop(self) -> None:
         self._end(signal.SIGTERM)
@@ -124,3 +133,36 @@ def _reserved_port() -> socket.socket:
 def _id() -> str:
     """Return a random id in Kafka's text form that does not begin with a dash."""
     return "K" + base64.urlsafe_b64encode(os.urandom(16)).decode()[1:22]
+
+
+class KafkaTools:
+    def __init__(self, jars: KafkaJars, bootstrap: str) -> None:
+        self._jars = jars
+        self._bootstrap = bootstrap
+
+    def run(self, name: str, words: Sequence[str], *more: str) -> str:
+        """Return the output of `kafka-<name>`; the demo does not show *more*."""
+        command = self._jars.command(
+            _CLASSES[name], "--bootstrap-server", self._bootstrap, *words, *more
+        )
+        done = subprocess.run(  # noqa: S603  # the Java of this machine
+            command, capture_output=True, text=True, check=False, timeout=60.0
+        )
+        if done.returncode != 0:
+            reason = (done.stderr.strip() or done.stdout.strip())[-1_000:]
+            raise EngineFailed(f"{shown(name, words)} failed: {reason}")
+        return done.stdout
+
+    def consume(self, words: Sequence[str], count: int) -> Iterator[tuple[int, int, str]]:
+        """Return partition, offset and value of *count* records, fewer after 10 s without one."""
+        printed = [
+            word for one in _PRINTED for word in ("--formatter-property", f"print.{one}=true")
+        ]
+        end = ("--max-messages", str(count), "--timeout-ms", "10000")
+        for line in self.run("console-consumer", words, *end, *printed).splitlines():
+            partition, offset, value = line.split("\t", 2)
+            yield int(partition.rpartition(":")[2]), int(offset.rpartition(":")[2]), value
+
+
+def shown(name: str, words: Sequence[str]) -> str:
+    return f"kafka-{name} --bootstrap-server broker:9092 {' '.join(words)}"

@@ -4,11 +4,9 @@ The report of a demo: one page with its charts, made of plain values.
 - `markup`: Elements of the page, and escaping.
 - `numbers`: Numbers as people read them.
 - `story`: The values of a report: screens, figures, maps of the tier, curves, samples.
-- `placing`: The place of each offset, from the segments of a disk and of a tier.
 - `charts`: The three charts, by matplotlib.
 - `tables`: The same values as tables.
-- `page_style`: The style of the page.
-- `page`: The page.
+- `page`: The page, and its style.
 
 Invariants: equal values give the same bytes; whatever the values hold, the page is well-formed XML,
 asks no other place for anything and runs no script; every colour is named in a legend, and every

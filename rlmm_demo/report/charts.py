@@ -1,9 +1,4 @@
-"""
-The three charts of the report, drawn by matplotlib as SVG that asks no other place for anything.
-
-Equal values give the same bytes: no date is written, and texts stay texts in a font of the reader.
-A chart with very many marks holds them as one picture of pixels, so its size stays small.
-"""
+"""The three charts of the report as SVG by matplotlib; equal values give the same bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from rlmm_demo.report.numbers import amount_text, bytes_text, number_text
 from rlmm_demo.report.story import RangeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
 
@@ -33,7 +28,6 @@ ROWS_MAX: Final = 24
 """User partitions that the map draws of one moment; the table has them all."""
 _VECTOR_MAX: Final = 400
 """Marks of one kind that are drawn one by one; more become one picture of pixels."""
-_WIDTH_IN: Final = 9.2
 _DISK, _DISK_SOFT, _TIER, _BAD, _REST, _BUSY = (
     "#e0901f", "#fbe9cc", "#2f66c4", "#c2243c", "#8a939c", "#eeece6",
 )  # fmt: skip
@@ -67,7 +61,7 @@ class Chart:
         return Markup(re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', f"{self.name}-", text))
 
 
-def tier_map(maps: tuple[TierMap, ...]) -> Chart:
+def tier_map(maps: Sequence[TierMap]) -> Chart:
     """Draw a lane for the disk and one for the tier of each partition, on one scale."""
 
     def draw(figure: Figure) -> None:
@@ -138,7 +132,7 @@ def _draw_lane(
     )  # fmt: skip
 
 
-def _legend(maps: tuple[TierMap, ...]) -> list[Patch]:
+def _legend(maps: Sequence[TierMap]) -> list[Patch]:
     """Draw both places, and the other kinds where they occur."""
     kinds = {one.kind for moment in maps for row in moment.partitions for one in row.segments}
     patches = [
@@ -152,8 +146,7 @@ def _legend(maps: tuple[TierMap, ...]) -> list[Patch]:
     return patches
 
 
-def replay_chart(curves: tuple[ReplayCurve, ...]) -> Chart:
-    """Draw a step line for each curve, and mark where its state was ready."""
+def replay_chart(curves: Sequence[ReplayCurve]) -> Chart:
     drawn = tuple(curve for curve in curves if curve.points)
 
     def draw(figure: Figure) -> None:
@@ -183,7 +176,7 @@ def replay_chart(curves: tuple[ReplayCurve, ...]) -> Chart:
     return _chart("replay", "Starting again", _replay_caption(drawn), 3.4, draw)
 
 
-def _replay_caption(curves: tuple[ReplayCurve, ...]) -> str:
+def _replay_caption(curves: Sequence[ReplayCurve]) -> str:
     if not curves:
         return "No start was recorded."
     # The fastest start first, and those that were never ready last.
@@ -200,8 +193,6 @@ def _replay_caption(curves: tuple[ReplayCurve, ...]) -> str:
 
 
 def stall_chart(samples: StallSamples) -> Chart:
-    """Draw a dot for each look-up on a logarithmic scale, and lines for the percentiles."""
-
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         axes.set(xlabel="seconds", ylabel="ms until a look-up was answered", yscale="log")
@@ -236,7 +227,7 @@ def _chart(
     name: str, title: str, caption: str, height_in: float, draw: Callable[[Figure], None]
 ) -> Chart:
     with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
-        figure = Figure(figsize=(_WIDTH_IN, height_in))
+        figure = Figure(figsize=(9.2, height_in))
         draw(figure)
         written = StringIO()
         figure.savefig(written, format="svg", metadata=_NO_METADATA)

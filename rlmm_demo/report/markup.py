@@ -25,11 +25,7 @@ def plain(text: str) -> str:
 
 
 def element(name: str, /, *children: str | None, **attributes: object) -> Markup:
-    """
-    Return an element; `aria_label` names the attribute aria-label, `class_` names class.
-
-    A child that is no `Markup` is escaped; `None`, as a child or an attribute, is left out.
-    """
+    """Return an element; `class_` names class, a child that is no `Markup` is escaped."""
     spelled = "".join(
         f" {key.rstrip('_').replace('_', '-')}={_attribute(value)}"
         for key, value in attributes.items()

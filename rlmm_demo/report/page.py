@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from rlmm_demo.report import charts, tables
 from rlmm_demo.report.markup import Markup, element, join
 from rlmm_demo.report.numbers import amount_text
-from rlmm_demo.report.page_style import page_style
 from rlmm_demo.report.tables import figure_text, ratio_text, verdict
 
 if TYPE_CHECKING:
@@ -84,7 +83,6 @@ def _tick(screen: ScreenResult) -> tuple[str, str, str]:
 
 
 def _charts(story: DemoStory) -> list[Markup]:
-    """Return a section for each chart that has values, with its tables."""
     sections = []
     if story.tier_maps:
         table = tables.tier_table(story.tier_maps)
@@ -122,9 +120,7 @@ def _screens(story: DemoStory) -> Markup:
 def _screen(screen: ScreenResult) -> Markup:
     mark, kind, name = _tick(screen)
     took = f"{mark} {name} in {amount_text(round(screen.seconds, 1), 's')}"
-    trouble = None
-    if not screen.is_shown:
-        trouble = element("p", screen.trouble or "The claim was not shown.", class_="trouble")
+    trouble = element("p", screen.trouble, class_="trouble") if screen.trouble else None
     figures = [_figure(figure) for figure in screen.figures]
     return element(
         "article",
@@ -155,11 +151,11 @@ def _figure(figure: Figure) -> Markup:
 
 
 def _terminal(screen: ScreenResult) -> Markup | None:
-    """Return the commands as they were typed, and the beginning of their output."""
-    if not screen.commands and not screen.output.strip():
+    output = "\n".join(screen.lines)
+    if not screen.commands and not output.strip():
         return None
     typed = [join("$ ", element("b", command), "\n") for command in screen.commands]
-    lines = screen.output.strip("\r\n").splitlines()
+    lines = output.strip("\r\n").splitlines()
     kept = [
         line if len(line) <= _LINE_MAX else f"{line[:_LINE_MAX]}…" for line in lines[:LINES_MAX]
     ]
@@ -172,9 +168,70 @@ def _terminal(screen: ScreenResult) -> Markup | None:
 
 
 def _foot(story: DemoStory) -> Markup:
-    when = f" {story.told_at}." if story.told_at else ""
+    when = f" {story.written_at}." if story.written_at else ""
     return element(
         "footer",
         "Every figure of this page was measured or counted in its run; "
         f"the value that a figure is compared with stands beside it.{when}",
     )
+
+
+COLOURS: Final = {
+    "paper": ("#f6f5f1", "#0e1318"),
+    "card": ("#ffffff", "#161d24"),
+    "sunk": ("#f3f2ee", "#0f151b"),
+    "ink": ("#1b232c", "#e8ecef"),
+    "muted": ("#5c6670", "#9aa6b1"),
+    "line": ("#e1dfd8", "#2a343e"),
+    "good": ("#1b7a4b", "#5fd096"),
+    "bad": ("#c2243c", "#ff7082"),
+    "bad-soft": ("#fbe4e7", "#40191f"),
+}
+"""Name to light and dark. Words have a contrast of 4.5 at least on every ground."""
+
+_STYLE: Final = """
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif}
+header.top,main,footer{max-width:976px;margin:0 auto;padding:24px}
+h1{margin:0;font-size:clamp(29px,5vw,42px);line-height:1.15}
+h2{margin:36px 0 6px}
+h3{flex:1;margin:0;font-size:18px}
+p{margin:0;max-width:68ch}
+footer,.muted,caption,dt,.against,.overview .at{color:var(--muted);font-size:13.5px}
+.good{color:var(--good)}
+.bad{color:var(--bad)}
+.overview{list-style:none;padding:0;columns:280px}
+.overview a{display:flex;gap:10px;padding:6px 0;color:inherit}
+.overview .what{flex:1}
+dl{display:flex;flex-wrap:wrap;gap:14px 36px;margin:20px 0 0}
+dd{margin:0;overflow-wrap:anywhere;font-weight:600}
+dd.against{font-weight:400}
+.figures .value{font-size:22px}
+.card,.screen{
+  margin:20px 0 0;padding:20px;border:1px solid var(--line);border-radius:12px;
+  background:var(--card);overflow-x:auto
+}
+.card{background:#fff}
+.card svg{display:block;width:100%;min-width:600px;height:auto}
+.screen header{display:flex;gap:14px}
+.scroll{overflow-x:auto;margin-top:16px}
+table{border-collapse:collapse;width:100%;font-size:14.5px;font-variant-numeric:tabular-nums}
+caption{text-align:left}
+th,td{text-align:left;padding:7px 18px 7px 0;border-bottom:1px solid var(--line)}
+th{font-weight:500}
+.number{text-align:right}
+.trouble{margin-top:12px;padding:10px 14px;border-radius:8px;background:var(--bad-soft)}
+pre{
+  padding:14px;border:1px solid var(--line);border-radius:8px;background:var(--sunk);
+  overflow:auto;max-height:26em;font:13px/1.5 ui-monospace,monospace
+}
+@media print{
+.card,.screen{break-inside:avoid}
+pre{max-height:none;white-space:pre-wrap}
+}
+"""
+
+
+def page_style() -> str:
+    colours = "".join(f"--{name}:light-dark({a},{b});" for name, (a, b) in COLOURS.items())
+    return f"\n:root{{color-scheme:light dark;{colours}}}{_STYLE}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 
 class PreferredDirection(Enum):
@@ -35,6 +35,11 @@ class Figure:
     compared_with: Comparison | None = None
     better: PreferredDirection = PreferredDirection.NEITHER
 
+    @classmethod
+    def lower(cls, name: str, value: float, unit: str, other: str, compared: float) -> Figure:
+        """Return a figure of which less is better than the one that it is compared with."""
+        return cls(name, value, unit, Comparison(other, compared), PreferredDirection.LOWER)
+
     @property
     def ratio(self) -> float | None:
         """The value divided by its comparison; `None` where either is no number, or zero."""
@@ -46,19 +51,22 @@ class Figure:
         return self.value / other.value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class ScreenResult:
-    """One screen: its claim, its commands, their output, and whether the claim was shown."""
+    """One screen: its claim, commands and output, and the trouble that kept it from being shown."""
 
     number: int
     title: str
     claim: str
-    commands: tuple[str, ...]
-    output: str
-    figures: tuple[Figure, ...]
-    is_shown: bool
-    seconds: float
+    commands: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    seconds: float = 0.0
     trouble: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        return not self.trouble
 
 
 class RangeKind(Enum):
@@ -96,10 +104,7 @@ class TierMap:
 
 @dataclass(frozen=True, slots=True)
 class ReplayCurve:
-    """
-    The records that a state held at each time, in seconds, and the time when it was ready. Curves
-    in one chart count from the same moment of their starts.
-    """
+    """The records held by seconds from the common start, and the time when ready."""
 
     label: str
     points: tuple[tuple[float, int], ...]
@@ -118,9 +123,7 @@ class StallSamples:
 
     @classmethod
     def of(
-        cls,
-        points: Iterable[tuple[float, float]],
-        replayed_s: tuple[float, float] | None = None,
+        cls, points: Iterable[tuple[float, float]], replayed_s: tuple[float, float] | None = None
     ) -> StallSamples | None:
         """Return samples with percentiles by nearest rank; `None` where there are no samples."""
         kept = tuple(points)
@@ -134,16 +137,16 @@ class StallSamples:
         return cls(kept, rank(0.5), rank(0.99), ranked[-1], replayed_s)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class DemoStory:
-    versions: Mapping[str, str]
-    with_broker: bool
-    screens: tuple[ScreenResult, ...]
-    tier_maps: tuple[TierMap, ...] = ()
-    replays: tuple[ReplayCurve, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+    with_broker: bool = False
+    screens: list[ScreenResult] = field(default_factory=list)
+    tier_maps: list[TierMap] = field(default_factory=list)
+    replays: list[ReplayCurve] = field(default_factory=list)
     stalls: StallSamples | None = None
-    scoreboard: tuple[Figure, ...] = ()
-    told_at: str = ""
+    scoreboard: list[Figure] = field(default_factory=list)
+    written_at: str = ""
     without_broker_because: str = ""
 
     @property

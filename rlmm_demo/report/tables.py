@@ -11,13 +11,7 @@ from rlmm_demo.report.story import PreferredDirection, RangeKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rlmm_demo.report.story import (
-        Figure,
-        PartitionMap,
-        ReplayCurve,
-        StallSamples,
-        TierMap,
-    )
+    from rlmm_demo.report.story import Figure, PartitionMap, ReplayCurve, StallSamples, TierMap
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str | None]]) -> Markup:

@@ -1,11 +1,10 @@
 """
-The nine screens of the demonstration: a function each, `show_...(stage, world, facts)`. `facts`
-holds the values that one screen passes to a later one.
+The nine screens: `show_...(stage, world, facts)`; `facts` holds values for later screens.
 
 Nothing imports it.
 
 - `disaster`: Screen 8, the metadata topic is lost and rebuilt.
-- `maps`: The place of the topic's records, for the report.
+- `maps`: The place of each offset of the topic, for the report.
 - `records`: Screens 2 to 4, records are produced, copied and read cold.
 - `scoreboard`: Screen 9, the figures of the run.
 - `service_answers`: Screens 1 and 5 to 7, a start, a refusal, a kill and explanations.
@@ -30,25 +29,18 @@ if TYPE_CHECKING:
 class DemoFigures:
     """The values that one screen passes to a later one."""
 
-    versions: dict[str, str] = field(default_factory=dict)
     rows: list[tuple[int, int, bytes]] = field(default_factory=list)
     """Partition, offset and value of every committed record."""
     began_ms: int = 0
     ends: dict[int, int] = field(default_factory=dict)
     """Partition -> the offset behind its last record."""
     archive: TopicIdPartition | None = None
-    """
-    A partition of another topic, with a long history in the metadata partition of the first
-    one.
-    """
+    """A partition of another topic whose long history lies in the first one's metadata."""
     full: DemoStart | None = None
     answers: dict[str, Any] = field(default_factory=dict)
 
     def expected(self, world: DemoWorld) -> Checksum:
-        """
-        Return the checksum of the records that the reader of that world gets from offset 0
-        on.
-        """
+        """Return the checksum of the records that the world's reader gets from offset 0."""
         if world.has_broker:
             return checksum_of(self.rows)
         # Who reads the tier alone is not given the active segments.

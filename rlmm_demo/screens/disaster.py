@@ -37,11 +37,7 @@ def show_disaster(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> Non
         _rebuild(screen, world, ["--apply", _FILE])
         world.after_rebuild()
         world.wait_ready()
-        found = world.answers()
-        same = sum(found.get(ask) == answer for ask, answer in answers.items())
-        screen.check(
-            f"{same} of {len(answers)} look-ups have the same answer", holds=found == answers
-        )
+        screen.check_equal("look-ups have the same answer", answers, world.answers())
         stage.tier_maps.append(tier_map("metadata rebuilt", world, facts))
         expected = facts.expected(world)
         _, rows = world.read_all(expected.records)
@@ -71,7 +67,6 @@ def _rebuild(screen: DemoScreen, world: DemoWorld, words: list[str]) -> str:
 
 
 def _count_of(code: str, text: str) -> int:
-    """Return the number behind a finding, `CODE (3): title`; 0 without that finding."""
     found = re.search(rf"{code} \((\d+)\)", text)
     return 0 if found is None else int(found[1])
 
@@ -87,7 +82,6 @@ def _plant(world: DemoWorld, beside: SegmentMetadata) -> None:
 
 
 def _names(audited: str) -> bool:
-    """Whether the audit names the planted objects and no others."""
     _, found, behind = audited.partition("TIER-ORPHAN (1)")
     return bool(found) and _GONE in next(iter(behind.splitlines()[1:]), "")
 

@@ -17,10 +17,10 @@ from rlmm_demo.world.world import has_spark
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from subprocess import CompletedProcess
 
     from rlmm_demo.screens import DemoFigures
     from rlmm_demo.screens.stage import DemoScreen, DemoStage
-    from rlmm_demo.world.commands import CommandResult
     from rlmm_demo.world.world import DemoWorld
 
 
@@ -58,8 +58,8 @@ _PROGRESS: Final = re.compile(r"\d+ of \d+ segments")
 
 
 def show_copies(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
-    who = "Spark" if has_spark() else "A job in one process (there is no Java for Spark)"
-    claim = f"{who} copies the closed segments, each once and verified; the metadata says so."
+    job = "Spark" if has_spark() else "A job in one process (there is no Java for Spark)"
+    claim = f"{job} copies the closed segments, each once and verified; the metadata says so."
     with stage.screen("copy", claim) as screen:
         closed = [path for path in world.log_files() if _is_closed(path)]
         size = sum(path.stat().st_size for path in closed)
@@ -68,11 +68,11 @@ def show_copies(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
         plain = size / (time.monotonic() - begun_s) / 1e6
         adopt = " --adopt" if world.has_broker else ""
         screen.command(f"rlmm tier run{adopt} --topic {TOPIC} --store ... --sidecar ...")
-        said, report = _run(world)
-        screen.tell("\n".join(said.answer.splitlines()[:_PLAN_LINES]))
-        progress = [line for line in said.progress.splitlines() if _PROGRESS.search(line)]
+        done, report = _run(world)
+        screen.tell("\n".join(done.stdout.splitlines()[:_PLAN_LINES]))
+        progress = [line for line in done.stderr.splitlines() if _PROGRESS.search(line)]
         screen.tell("\n".join(progress[-_PROGRESS_LINES:]))
-        _tell(screen, report)
+        _show_receipts(screen, report)
         copied = [one for one in report["copies"] if one["fate"] == "finished"]
         seconds = sum(one["seconds"] for one in copied)
         pace = sum(one["logBytes"] for one in copied) / max(seconds, 1e-9) / 1e6
@@ -99,22 +99,20 @@ def _is_closed(segment: Path) -> bool:
     return segment.name != max(path.name for path in segment.parent.glob("*.log"))
 
 
-def _run(world: DemoWorld) -> tuple[CommandResult, dict[str, Any]]:
-    """
-    Return the job's output and report; the report of an adoption becomes that of its one topic.
-    """
+def _run(world: DemoWorld) -> tuple[CompletedProcess[str], dict[str, Any]]:
+    """Return the job's output and report; an adoption's report becomes that of its topic."""
     report = world.folder / "copies.json"
-    said = world.run_told(
+    done = world.run_command(
         world.copy_words(), "--sidecar", str(world.socket), *world.store.flags(),
         *world.engine_flags(), "--report", str(report),
     )  # fmt: skip
     document: dict[str, Any] = json.loads(report.read_text())
     for topic in document.get("topics", ()):
         document |= {"copies": topic["copies"], "standing": topic["standing"]}
-    return said, document
+    return done, document
 
 
-def _tell(screen: DemoScreen, report: dict[str, Any]) -> None:
+def _show_receipts(screen: DemoScreen, report: dict[str, Any]) -> None:
     standing = f", topic {report['standing']}" if "standing" in report else ""
     screen.tell(f"job {report['jobId']}{standing}; of its receipts:")
     for one in report["copies"][:_RECEIPTS]:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rlmm_demo.world.world import DemoWorld
 
 _SAMPLE: Final = 10_000
-_LOOKUPS: Final = 2_000
 _FETCH_MS: Final = 500.0
 """Kafka's default of `remote.fetch.max.wait.ms`."""
 _CLAIM: Final = "What was measured in this run, beside the plainest program or a broker's limits."
@@ -48,37 +47,29 @@ def show_scoreboard(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> N
 
 def _figures(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> list[Figure]:
     assert facts.archive is not None, "it was made before"
-    assert facts.full is not None, "it was facts before"
+    assert facts.full is not None, "screen 5 replays everything"
     first, client = world.partitions()[0], world.service.client
     values = list(copies(facts.archive, 0, expired=0, live=_SAMPLE))
     begun_s = time.perf_counter()
     _plain(values)
     plain_pace = len(values) / (time.perf_counter() - begun_s)
-    waits = Comparison("a broker waits for", _FETCH_MS)
-    lookup_ms = percentile_ms(lambda: client.segment_for(first, 0, 0), _LOOKUPS)
+    waits = ("a broker waits for", _FETCH_MS)
+    lookup_ms = percentile_ms(lambda: client.segment_for(first, 0, 0), 2_000)
     figures = [
         Figure(
             "events replayed, judged and indexed a second", facts.full.events_per_s, "",
             Comparison("decoded one by one into a dict", plain_pace), PreferredDirection.HIGHER,
         ),
-        Figure(
-            "memory of the engine for each segment", _held(lambda: _engine(values)),
-            "bytes", Comparison("as an object in a dict", _held(lambda: _plain(values))),
-            PreferredDirection.LOWER,
+        Figure.lower(
+            "memory of the engine for each segment", _held(lambda: _engine(values)), "bytes",
+            "as an object in a dict", _held(lambda: _plain(values)),
         ),
-        Figure("look-up through the socket, p99", lookup_ms, "ms", waits, PreferredDirection.LOWER),
+        Figure.lower("look-up through the socket, p99", lookup_ms, "ms", *waits),
     ]  # fmt: skip
     if stage.stalls is not None:
         stall_ms = stage.stalls.max_ms
-        figures.append(
-            Figure(
-                "longest look-up beside a full replay",
-                stall_ms,
-                "ms",
-                waits,
-                PreferredDirection.LOWER,
-            )
-        )
+        name = "longest look-up beside a full replay"
+        figures.append(Figure.lower(name, stall_ms, "ms", *waits))
     return figures
 
 

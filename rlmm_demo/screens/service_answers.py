@@ -8,23 +8,26 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.views.values import iso_time
-from rlmm_demo.report.story import Comparison, Figure, PreferredDirection
+from rlmm_demo.report.story import Figure
 from rlmm_demo.screens.watching import watch
-from rlmm_demo.world.commands import shown
 from rlmm_demo.world.events import EVENTS, LATE_BROKER, archive_in, copies, late_finish
 from rlmm_demo.world.records import TOPIC
+from rlmm_demo.world.service import holds_within
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm_demo.screens import DemoFigures
     from rlmm_demo.screens.stage import DemoScreen, DemoStage
     from rlmm_demo.world.world import DemoWorld
 
 _SERVE = "rlmm serve --bootstrap-server broker:9092 --mode serve --assignment broker"
-_DEADLINE_S, _PAUSE_S = 30.0, 0.05
+_ROWS_MAX = 4
 
 
 def show_start(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
+    del facts
     claim = (
         "An unmodified Kafka broker asks rlmm for the metadata of its tier: two folders of jars."
         if world.has_broker
@@ -33,22 +36,19 @@ def show_start(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
     with stage.screen("start", claim) as screen:
         screen.command(_SERVE if world.has_broker else "rlmm serve")
         begun_s = time.monotonic()
-        facts.versions = world.start()
-        facts.versions["store"] = world.store.name
-        screen.tell(", ".join(f"{name} {version}" for name, version in facts.versions.items()))
+        stage.versions = {**world.start(), "store": world.store.name}
+        screen.tell(", ".join(f"{name} {version}" for name, version in stage.versions.items()))
         screen.figure(Figure("everything is up after", time.monotonic() - begun_s, "s"))
         where = "the broker" if world.has_broker else "its own folder"
         screen.check(f"the service follows the metadata topic of {where}", holds=_follows(world))
 
 
 def _follows(world: DemoWorld) -> bool:
-    deadline_s = time.monotonic() + _DEADLINE_S
-    while time.monotonic() < deadline_s:
+    def has_topic() -> bool:
         status = world.service.status()
-        if status.get("is_connected") and status.get("topic_id"):
-            return True
-        time.sleep(_PAUSE_S)
-    return False
+        return bool(status.get("is_connected") and status.get("topic_id"))
+
+    return holds_within(30.0, has_topic)
 
 
 _REFUSAL_CLAIM = (
@@ -59,8 +59,8 @@ _REFUSAL_CLAIM = (
 
 def show_refusal(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
     with stage.screen("refuse", _REFUSAL_CLAIM) as screen:
-        asked, beside = _two_places(world)
-        place = world.place(asked)
+        partition, beside = _two_places(world)
+        place = world.place(partition)
         facts.archive = archive_in(place, world.partition_count())
         facts.answers = world.answers()
         world.service.kill()
@@ -71,8 +71,8 @@ def show_refusal(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None
         )
         world.forget_snapshots()
         world.start_service()
-        screen.command(f"rlmm explain {asked.topic}-{asked.partition}@0")
-        start = watch(world.service, "full replay", asked, beside)
+        screen.command(f"rlmm explain {partition.topic}-{partition.partition}@0")
+        start = watch(world.service, "full replay", partition, beside)
         facts.full = start
         stage.replays.append(start.curve)
         stage.stalls = start.stalls
@@ -86,7 +86,7 @@ def show_refusal(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None
                 f"{refusal.code}: {refusal.reason}; at {refusal.position:,} of {refusal.target:,}, "
                 f"{refusal.records_left:,} records left, ask again in {refusal.retry_after_ms} ms"
             )
-        screen.check("it never said that the offset is absent", holds=not start.is_told_absent)
+        screen.check("it never said that the offset is absent", holds=not start.is_denied)
         screen.figure(Figure("events read a second", start.events_per_s))
         if beside is None:
             screen.tell("(no partition has its metadata elsewhere: no look-ups beside it)")
@@ -117,30 +117,19 @@ def show_kill(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
         world.start_service()
         start = watch(world.service, "from the snapshot", world.partitions()[0], None)
         stage.replays.append(start.curve)
-        assert facts.full is not None, "it was facts before"
-        full_s, ready_s = facts.full.curve.ready_s, start.curve.ready_s
+        full = facts.full
+        assert full is not None, "screen 5 replays everything"
+        full_s, ready_s = full.curve.ready_s, start.curve.ready_s
         assert full_s is not None, "it was waited for"
         assert ready_s is not None, "it was waited for"
-        screen.figure(
-            Figure(
-                "ready after it knows what to read", ready_s, "s",
-                Comparison("a full replay", full_s), PreferredDirection.LOWER,
-            )
-        )  # fmt: skip
-        screen.figure(
-            Figure(
-                "start of the process included", start.whole_s, "s",
-                Comparison("with a full replay", facts.full.whole_s), PreferredDirection.LOWER,
-            )
-        )  # fmt: skip
+        for name, seconds, other, compared_s in (
+            ("ready after it knows what to read", ready_s, "a full replay", full_s),
+            ("start of the process included", start.whole_s, "with a full replay", full.whole_s),
+        ):
+            screen.figure(Figure.lower(name, seconds, "s", other, compared_s))
         screen.check(f"it was killed, status {status}", holds=status == -signal.SIGKILL)
         screen.check("less than half the time of a full replay", holds=2 * ready_s < full_s)
-        found = world.answers()
-        same = sum(found.get(ask) == answer for ask, answer in facts.answers.items())
-        screen.check(
-            f"{same} of {len(facts.answers)} look-ups have the same answer",
-            holds=found == facts.answers,
-        )
+        screen.check_equal("look-ups have the same answer", facts.answers, world.answers())
 
 
 _EXPLAIN_CLAIM = "Every answer can be asked for its reasons, and every event for what became of it."
@@ -156,10 +145,11 @@ def show_explain(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None
         world.wait_ready()
         where = f"{TOPIC}-{first.partition}"
         offset = segment.start_offset + 1_000
-        told_why = _run(screen, world, ["explain", f"{where}@{offset}"])
+        explanation = _run(screen, world, ["explain", f"{where}@{offset}"])
         screen.check(
             f"offset {offset} is explained by the segment that holds it",
-            holds=f"{where}@{offset} is found" in told_why and str(segment.id.uuid) in told_why,
+            holds=f"{where}@{offset} is found" in explanation
+            and str(segment.id.uuid) in explanation,
         )
         events = _run(screen, world, ["history", where, "--last", "4"])
         screen.check(
@@ -177,6 +167,17 @@ def show_explain(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None
 def _run(screen: DemoScreen, world: DemoWorld, words: list[str]) -> str:
     screen.command(f"rlmm {' '.join(words)}")
     text = world.run(words, "--sidecar", str(world.socket))
-    screen.tell("\n".join(shown(text)))
+    screen.tell("\n".join(_shortened(text)))
     screen.tell()
     return text
+
+
+def _shortened(text: str) -> Iterator[str]:
+    """Return the first rows of a long table, and every line below it."""
+    lines = text.splitlines()
+    blank = lines.index("") if "" in lines else len(lines)
+    is_long = blank > 2 * _ROWS_MAX
+    yield from lines[: 1 + _ROWS_MAX] if is_long else lines[:blank]
+    if is_long:
+        yield "..."
+    yield from lines[blank:]

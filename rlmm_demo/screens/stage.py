@@ -7,34 +7,27 @@ import sys
 import time
 import traceback
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from rlmm.errors import RlmmError
 from rlmm_demo.report.numbers import amount_text, number_text
-from rlmm_demo.report.story import Figure, ScreenResult
+from rlmm_demo.report.story import DemoStory, ScreenResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm_demo.report.story import ReplayCurve, StallSamples, TierMap
+    from rlmm_demo.report.story import Figure
 
 SCREENS: Final = 9
 _WIDTH: Final = 96
 
 
-class DemoScreen:
-    def __init__(self) -> None:
-        self.commands: list[str] = []
-        self.lines: list[str] = []
-        self.figures: list[Figure] = []
-        self.trouble = ""
-        self.checks = 0
+class DemoScreen(ScreenResult):
+    checks = 0
 
     def command(self, text: str) -> None:
-        """Show the commands that run now, one per line."""
         for line in text.splitlines():
             self.commands.append(line)
             click.echo(f"  $ {line}")
@@ -54,19 +47,16 @@ class DemoScreen:
         if not holds and not self.trouble:
             self.trouble = f"not so: {what}"
 
+    def check_equal(self, what: str, expected: dict[str, Any], actual: dict[str, Any]) -> None:
+        same = sum(actual.get(name) == value for name, value in expected.items())
+        self.check(f"{same} of {len(expected)} {what}", holds=actual == expected)
+
     def fail(self, why: str) -> None:
         self.trouble = self.trouble or why
         click.echo(f"  {tick(is_shown=False)} {why}")
 
 
-@dataclass
-class DemoStage:
-    screens: list[ScreenResult] = field(default_factory=list)
-    tier_maps: list[TierMap] = field(default_factory=list)
-    replays: list[ReplayCurve] = field(default_factory=list)
-    stalls: StallSamples | None = None
-    scoreboard: list[Figure] = field(default_factory=list)
-
+class DemoStage(DemoStory):
     @contextmanager
     def screen(self, title: str, claim: str) -> Iterator[DemoScreen]:
         """Open the next screen. An error, or a screen without a check, ends it as not shown."""
@@ -74,7 +64,7 @@ class DemoStage:
         head = f"{number} of {SCREENS} · {title} "
         click.echo(f"\n{head}{'─' * max(2, _WIDTH - len(head))}" if _is_wide() else f"\n{head}")
         click.echo(f"  {claim}\n")
-        screen = DemoScreen()
+        screen = DemoScreen(number, title, claim)
         try:
             yield screen
         except RlmmError as error:
@@ -86,25 +76,9 @@ class DemoStage:
             screen.fail(f"{type(error).__name__}: {error}")
         if not screen.checks and not screen.trouble:
             screen.fail("nothing was shown")
-        seconds = time.monotonic() - begun_s
-        click.echo(f"  {seconds:.1f} s")
-        self.screens.append(
-            ScreenResult(
-                number,
-                title,
-                claim,
-                tuple(screen.commands),
-                "\n".join(screen.lines),
-                tuple(screen.figures),
-                not screen.trouble,
-                seconds,
-                screen.trouble,
-            )
-        )
-
-    @property
-    def is_shown(self) -> bool:
-        return all(screen.is_shown for screen in self.screens)
+        screen.seconds = time.monotonic() - begun_s
+        click.echo(f"  {screen.seconds:.1f} s")
+        self.screens.append(screen)
 
 
 def tick(*, is_shown: bool) -> str:

@@ -1,7 +1,4 @@
-"""
-Watching a service start from outside: the records it has read at each time, its answers before it
-is ready, and the time that look-ups take meanwhile.
-"""
+"""Watching a service start: records read by time, answers before it is ready, look-up times."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from broker_adapter.blocking import BlockingRemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.errors import EngineFailed, NotReady, RlmmError, UnknownPartition
 from rlmm_demo.report.story import ReplayCurve, StallSamples
+from rlmm_demo.world.service import holds_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from rlmm_demo.world.service import DemoService
 
 _DEADLINE_S: Final = 60.0
-_PAUSE_S: Final = 0.025
-_ASKED_S: Final = 0.005
 
 
 @dataclass(slots=True)
@@ -43,47 +39,42 @@ class DemoStart:
         (_, first), *_, (ready_s, last) = (*self.curve.points, self.curve.points[-1])
         return (last - first) / ready_s if ready_s else 0.0
 
-    is_told_absent: bool = False
+    is_denied: bool = False
     """Whether an answer denied a segment that exists."""
     whole_s: float = 0.0
     """Seconds until it was ready, the start of the process included."""
 
 
 def watch(
-    service: DemoService, label: str, asked: TopicIdPartition, beside: TopicIdPartition | None
+    service: DemoService, label: str, partition: TopicIdPartition, beside: TopicIdPartition | None
 ) -> DemoStart:
-    """
-    Follow a service from its start until it is ready. Times count from its assignment, except
-    `whole_s`.
-    """
+    """Follow a service until it is ready; times but `whole_s` count from its assignment."""
     started_s = time.monotonic()
     service.wait_listening()
-    asking = _Asking(service.socket, asked, is_until_answered=True)
-    looking = None if beside is None else _Asking(service.socket, beside)
+    refused = _LookupThread(service.socket, partition, is_until_answered=True)
+    beside_it = None if beside is None else _LookupThread(service.socket, beside)
     points: list[tuple[float, int]] = []
-    begun_s = now_s = 0.0
-    deadline_s = time.monotonic() + _DEADLINE_S
+
+    def is_ready() -> bool:
+        status = service.status()
+        if not (status.get("is_assignment_known") and status.get("metadata_partitions")):
+            return False
+        points.append((time.monotonic(), _records(status)))
+        return not status["not_open"]
+
     try:
-        while True:
+        if not holds_within(_DEADLINE_S, is_ready):
             status = service.status()
-            now_s = time.monotonic()
-            if now_s > deadline_s:
-                raise EngineFailed(f"the service of the demonstration is not ready: {status}")
-            known = status.get("is_assignment_known") and status.get("metadata_partitions")
-            if known:
-                begun_s = begun_s or now_s
-                points.append((now_s - begun_s, _records(status)))
-                if not status["not_open"]:
-                    break
-            time.sleep(_PAUSE_S)
+            raise EngineFailed(f"the service of the demonstration is not ready: {status}")
     finally:
-        asking.end()
-        if looking is not None:
-            looking.end()
-    ready_s = points[-1][0]
-    stalls = None if looking is None else stalls_of(looking.answered, begun_s, ready_s)
-    curve = ReplayCurve(label, tuple(points), ready_s)
-    return DemoStart(curve, asking.refusal, stalls, asking.is_told_absent, now_s - started_s)
+        refused.end()
+        if beside_it is not None:
+            beside_it.end()
+    begun_s, now_s = points[0][0], points[-1][0]
+    ready_s = now_s - begun_s
+    stalls = None if beside_it is None else stalls_of(beside_it.answered, begun_s, ready_s)
+    curve = ReplayCurve(label, tuple((at_s - begun_s, count) for at_s, count in points), ready_s)
+    return DemoStart(curve, refused.refusal, stalls, refused.is_denied, now_s - started_s)
 
 
 def stalls_of(
@@ -91,9 +82,9 @@ def stalls_of(
 ) -> StallSamples | None:
     """Keep the look-ups, each a start in s and a duration in ms, that overlap the replay."""
     points = [
-        (max(0.0, asked_s - begun_s), took_ms)
-        for asked_s, took_ms in answered
-        if asked_s + took_ms / 1_000 >= begun_s and asked_s <= begun_s + ready_s
+        (max(0.0, start_s - begun_s), took_ms)
+        for start_s, took_ms in answered
+        if start_s + took_ms / 1_000 >= begun_s and start_s <= begun_s + ready_s
     ]
     return StallSamples.of(points, (0.0, ready_s))
 
@@ -105,37 +96,37 @@ def _records(status: dict[str, object]) -> int:
 
 
 @dataclass(slots=True)
-class _Asking:
+class _LookupThread:
     """A thread with its own connection that looks up offset 0 again and again."""
 
     socket: Path
     partition: TopicIdPartition
     is_until_answered: bool = False
     refusal: NotReady | None = None
-    is_told_absent: bool = False
+    is_denied: bool = False
     answered: list[tuple[float, float]] = field(default_factory=list)
     _is_over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread = field(init=False)
 
     def __post_init__(self) -> None:
-        self._thread = threading.Thread(target=self._ask, name="asking", daemon=True)
+        self._thread = threading.Thread(target=self._look_up, name="asking", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
         self._is_over.set()
         self._thread.join(_DEADLINE_S)
 
-    def _ask(self) -> None:
+    def _look_up(self) -> None:
         with BlockingRemoteLogMetadataClient(
             UnixAddress(self.socket), client="rlmm demo",
             settings=ClientSettings(is_repeating=False),
         ) as client:  # fmt: skip
             while not self._is_over.is_set():
-                asked_s = time.monotonic()
+                start_s = time.monotonic()
                 try:
-                    self.is_told_absent |= client.segment_for(self.partition, 0, 0) is None
+                    self.is_denied |= client.segment_for(self.partition, 0, 0) is None
                 except UnknownPartition:
-                    self.is_told_absent = True
+                    self.is_denied = True
                 except NotReady as error:
                     if self.refusal is None and error.records_left:
                         self.refusal = error
@@ -144,8 +135,8 @@ class _Asking:
                 else:
                     if self.is_until_answered:
                         return
-                    self.answered.append((asked_s, (time.monotonic() - asked_s) * 1_000))
-                self._is_over.wait(_ASKED_S)
+                    self.answered.append((start_s, (time.monotonic() - start_s) * 1_000))
+                self._is_over.wait(0.005)
 
 
 def percentile_ms(ask: Callable[[], object], times: int) -> float:

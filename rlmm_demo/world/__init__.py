@@ -3,7 +3,6 @@ The world of the demonstration: a service, a store, topics and their records.
 
 May be imported by `rlmm_demo.broker`, `rlmm_demo.screens`.
 
-- `commands`: `rlmm` commands, each run in a process of its own.
 - `events`: Events that other brokers write into the metadata topic.
 - `made_up_world`: The world without a broker.
 - `records`: The records of the demonstration, and their checksum.
@@ -11,5 +10,5 @@ May be imported by `rlmm_demo.broker`, `rlmm_demo.screens`.
 - `service`: A process of `rlmm serve`, with a client and HTTP.
 - `small_broker`: A small log folder in a broker's form, for examples.
 - `store`: A bucket on this machine, or a folder.
-- `world`: The interface of a world, and the part that both worlds share.
+- `world`: The interface of a world, the part that both worlds share, and `rlmm` commands.
 """

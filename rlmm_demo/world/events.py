@@ -1,7 +1,4 @@
-"""
-Events that other brokers write into the metadata topic: many copies of another topic, and a finish
-that comes too late.
-"""
+"""Events of other brokers in the metadata topic: many copies, and a finish that is late."""
 
 from __future__ import annotations
 
@@ -47,9 +44,7 @@ def copies(
 
 
 def late_finish(beside: SegmentMetadata, now_ms: int) -> Iterator[bytes]:
-    """
-    Give the events of a broker that finishes a copy of *beside* after its successor deleted it.
-    """
+    """Give the events of a broker that finishes a copy after its successor deleted it."""
     late = _segment(
         beside.id.partition, Uuid.of(2, now_ms), beside.start_offset, LATE_BROKER, now_ms
     )

@@ -1,7 +1,4 @@
-"""
-Made-up world: the service on an embedded log, and a log folder in a broker's form, written by the
-log of our own.
-"""
+"""Made-up world: the service on an embedded log, and log folders as a broker writes them."""
 
 from __future__ import annotations
 
@@ -25,13 +22,7 @@ from rlmm.partition_log.settings import LogSettings, SyncPolicy
 from rlmm.process.wiring import LOG_FOLDER, SNAPSHOT_FOLDER
 from rlmm.records.compression import Compression
 from rlmm.records.control import ControlType
-from rlmm.records.writer import (
-    NO_PRODUCER,
-    Producer,
-    build_batch,
-    build_control_batch,
-    records_of,
-)
+from rlmm.records.writer import NO_PRODUCER, Producer, build_batch, build_control_batch, records_of
 from rlmm_demo.world.events import place_of
 from rlmm_demo.world.records import PARTITIONS, SEGMENT_BYTES, TOPIC
 from rlmm_demo.world.world import DemoWorld, has_spark, versions
@@ -42,11 +33,8 @@ if TYPE_CHECKING:
 
     from rlmm_demo.world.records import RecordPortion
 
-_BATCH_RECORDS: Final = 250
-_EVENTS_BATCH: Final = 1_000
 _PRODUCER_ID: Final = 1_001
 _FIRST_MS: Final = 1_700_000_000_000
-_DEADLINE_S: Final = 120.0
 _METADATA_PARTITIONS: Final = 50
 _MARKED: Final = PartitionDeleteState.DELETE_PARTITION_MARKED
 _STARTED: Final = PartitionDeleteState.DELETE_PARTITION_STARTED
@@ -109,7 +97,7 @@ class MadeUpWorld(DemoWorld):
     def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
         """Read by Spark in a process of its own; it reads to the end by itself."""
         del count
-        asked = {
+        request = {
             "store": {**self.store.options(), "subscribe": TOPIC},
             "socket": str(self.socket),
             "topicId": str(self.topic_id),
@@ -117,8 +105,8 @@ class MadeUpWorld(DemoWorld):
             "folder": str(self.folder / "spark"),
         }
         done = subprocess.run(  # noqa: S603  # a module of ours
-            [sys.executable, "-m", "rlmm_demo.world.segment_reading", json.dumps(asked)],
-            capture_output=True, text=True, check=False, timeout=_DEADLINE_S, env=self.environ,
+            [sys.executable, "-m", "rlmm_demo.world.segment_reading", json.dumps(request)],
+            capture_output=True, text=True, check=False, timeout=120.0, env=self.environ,
         )  # fmt: skip
         if done.returncode != 0:
             raise EngineFailed(f"the tier could not be read: {done.stderr.strip()[-1_000:]}")
@@ -138,7 +126,7 @@ class MadeUpWorld(DemoWorld):
         async with await LogRegistry.open(folder, LogSettings()) as registry:
             log = await registry.partition(METADATA_TOPIC, place)
             leader_epoch = log.leader_epochs[-1][0]
-            for some in _groups(values, _EVENTS_BATCH):
+            for some in _groups(values, 1_000):
                 batch = build_batch(records_of(some, 0, SYSTEM_CLOCK.now_ms()), 0)
                 await log.append(batch, leader_epoch=leader_epoch)
 
@@ -155,10 +143,7 @@ class MadeUpWorld(DemoWorld):
         self.service.wait_ready()
 
     def abandon(self, partition: TopicIdPartition) -> None:
-        """
-        Start the deletion of the partition and leave it open: no cluster can tell that it
-        is gone.
-        """
+        """Start the partition's deletion and leave it open, as no cluster can report it gone."""
         for state in (_MARKED, _STARTED):
             event = PartitionDelete(partition, 1, SYSTEM_CLOCK.now_ms(), state)
             self.service.client.put_partition_delete(event)
@@ -169,12 +154,11 @@ class MadeUpWorld(DemoWorld):
 
 def _topic_in_two_places() -> Uuid:
     """Return an id whose partitions 0 and 1 lie in different metadata partitions."""
-    ids = (Uuid(b"topic of clicks%d" % number) for number in range(10))
-    return next(one for one in ids if len({_place(one, number) for number in (0, 1)}) > 1)
-
-
-def _place(topic_id: Uuid, number: int) -> int:
-    return place_of(TopicIdPartition(topic_id, TOPIC, number), _METADATA_PARTITIONS)
+    for topic_id in (Uuid(b"topic of clicks%d" % number) for number in range(10)):
+        partitions = (TopicIdPartition(topic_id, TOPIC, number) for number in (0, 1))
+        if len({place_of(one, _METADATA_PARTITIONS) for one in partitions}) > 1:
+            return topic_id
+    raise AssertionError("ten ids are enough")
 
 
 def _batches(portion: RecordPortion, timestamp_ms: int) -> Iterator[tuple[bytes, int]]:
@@ -182,7 +166,7 @@ def _batches(portion: RecordPortion, timestamp_ms: int) -> Iterator[tuple[bytes,
     codec = Compression[portion.codec.upper()]
     sequence = 0
     producer = NO_PRODUCER
-    for values in _groups(portion.values, _BATCH_RECORDS):
+    for values in _groups(portion.values, 250):
         if portion.is_aborted:
             producer = Producer(_PRODUCER_ID, 0, sequence, is_transactional=True)
         records = records_of(values, 0, timestamp_ms)

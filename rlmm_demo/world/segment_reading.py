@@ -1,7 +1,4 @@
-"""
-Segment reading without a broker: a program that prints partition, offset and value of every
-committed record in the tier.
-"""
+"""Segment reading: a program that prints partition, offset and value of committed records."""
 
 from __future__ import annotations
 
@@ -28,24 +25,24 @@ if TYPE_CHECKING:
 Row = tuple[int, int, bytes]
 
 
-def rows_by_spark(asked: dict[str, Any]) -> Iterator[Row]:
+def rows_by_spark(request: dict[str, Any]) -> Iterator[Row]:
     settings = ExecutionSettings(
-        "local[2]", conf={"spark.local.dir": asked["folder"]}, cache_folder=asked["folder"]
+        "local[2]", conf={"spark.local.dir": request["folder"]}, cache_folder=request["folder"]
     )
     with closing(open_session(settings)) as opened:
-        read = opened.spark.read.format("rlmm").options(**asked["store"])
+        read = opened.spark.read.format("rlmm").options(**request["store"])
         read = read.option("isolationLevel", "read_committed")
         found = read.load().select("partition", "offset", "value").collect()
     for row in sorted(found, key=lambda one: (one["partition"], one["offset"])):
         yield row["partition"], row["offset"], bytes(row["value"])
 
 
-def rows_by_hand(asked: dict[str, Any]) -> Iterator[Row]:
+def rows_by_hand(request: dict[str, Any]) -> Iterator[Row]:
     """Give the rows segment by segment; the demo's only transaction was aborted."""
-    topic_id = Uuid.parse(asked["topicId"])
+    topic_id = Uuid.parse(request["topicId"])
     with (
-        BlockingRemoteLogMetadataClient(UnixAddress(Path(asked["socket"]))) as client,
-        open_storage(asked["store"]["store"], _bucket(asked["store"])) as storage,
+        BlockingRemoteLogMetadataClient(UnixAddress(Path(request["socket"]))) as client,
+        open_storage(request["store"]["store"], _bucket(request["store"])) as storage,
     ):
         for number in range(PARTITIONS):
             partition = TopicIdPartition(topic_id, TOPIC, number)
@@ -73,8 +70,8 @@ def _committed(log: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def main() -> None:
-    asked = json.loads(sys.argv[1])
-    rows = rows_by_spark(asked) if asked["hasSpark"] else rows_by_hand(asked)
+    request = json.loads(sys.argv[1])
+    rows = rows_by_spark(request) if request["hasSpark"] else rows_by_hand(request)
     for partition, offset, value in rows:
         sys.stdout.write(f"{partition}\t{offset}\t{value.decode()}\n")
 

@@ -19,13 +19,21 @@ from rlmm.errors import EngineFailed
 from rlmm.http.settings import FILE_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
-    from types import TracebackType
 
 _HTTP = re.compile(r"http://[^\"\s]+")
 _DEADLINE_S = 30.0
-_PAUSE_S = 0.02
+
+
+def holds_within(deadline_s: float, fact: Callable[[], object]) -> bool:
+    """Whether *fact* becomes true within *deadline_s*; it is asked about every 20 ms."""
+    end_s = time.monotonic() + deadline_s
+    while not fact():
+        if time.monotonic() > end_s:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 class DemoService:
@@ -71,7 +79,6 @@ class DemoService:
         return self._client
 
     def _read(self) -> None:
-        """Read its log lines, which name the address of HTTP and the socket."""
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._lines.append(line)
@@ -88,37 +95,21 @@ class DemoService:
         self._has_url.wait(_DEADLINE_S)
         self._is_listening.wait(_DEADLINE_S)
 
-    def wait_ready(self) -> dict[str, Any]:
-        deadline_s = time.monotonic() + _DEADLINE_S
+    def wait_ready(self) -> None:
         self._has_url.wait(_DEADLINE_S)
-        while True:
-            code, answer = self.get("/readyz")
-            if code == 200:
-                return answer
-            if time.monotonic() > deadline_s:
-                self._fail(f"the demonstration's service is not ready: {answer}")
-            time.sleep(_PAUSE_S)
+        if not holds_within(_DEADLINE_S, lambda: self.get("/readyz")[0] == 200):
+            self._fail(f"the demonstration's service is not ready: {self.get('/readyz')[1]}")
 
     def get(self, path: str) -> tuple[int, dict[str, Any]]:
-        code, text = self._fetch(path)
-        found: dict[str, Any] = json.loads(text)
-        return code, found
-
-    def metrics(self, *samples: str) -> list[tuple[str, str]]:
-        _, text = self._fetch("/metrics")
-        told = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-        return [(sample, told[sample]) for sample in samples]
-
-    def _fetch(self, path: str) -> tuple[int, str]:
         request = urllib.request.Request(self._url + path)  # noqa: S310
         try:
             # It stands in the data folder before HTTP is there at all.
             token = self._token_file.read_text(encoding="ascii").strip()
             request.add_header("Authorization", f"Bearer {token}")
             with urllib.request.urlopen(request, timeout=_DEADLINE_S) as answer:  # noqa: S310
-                return answer.status, answer.read().decode()
+                return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+            return error.code, json.load(error)
         except (OSError, ValueError) as error:
             self._fail(f"the demonstration's service does not answer by HTTP: {error}")
 
@@ -127,7 +118,6 @@ class DemoService:
         raise EngineFailed(f"{message}; status {self._process.poll()}; its last lines:\n{last}")
 
     def kill(self) -> int:
-        """Kill the process with SIGKILL, and return its exit status."""
         self._hang_up()
         self._process.send_signal(signal.SIGKILL)
         return self._process.wait()
@@ -150,12 +140,7 @@ class DemoService:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._hang_up()
         self._process.kill()
         self._process.wait()

@@ -7,45 +7,29 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.errors import EngineFailed
+from rlmm_demo.world.service import holds_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 _BUCKET: Final = "tier"
-_START_S, _PAUSE_S = 30.0, 0.05
+_START_S: Final = 30.0
 CREDENTIALS: Final = {"AWS_ACCESS_KEY_ID": "demo", "AWS_SECRET_ACCESS_KEY": "demonstration"}
 
 
-class DemoStore(Protocol):
-    """Objects, and the settings by which commands, Spark and a broker's plugin reach them."""
-
-    name: str
-    yardstick: str
-    """The name of the plain way to copy that a copy is compared with."""
-
-    def flags(self) -> list[str]: ...
-
-    def options(self) -> dict[str, str]:
-        """Return the options of Spark's data source."""
-
-    def properties(self) -> dict[str, str]:
-        """Return the properties of a broker's storage manager."""
-
-    def sizes(self) -> dict[str, int]: ...
-
-    def upload(self, files: Iterable[Path]) -> None:
-        """Copy files beside the tier as a plain program does, and delete them again."""
-
-    def copy(self, key: str, new: str) -> None: ...
-
-
 class FolderStore:
+    """
+    A folder of objects, or with `BucketStore` a bucket.
+
+    `options` are those of Spark's data source, `properties` those of a broker's storage manager.
+    `upload` copies files beside the tier as a plain program does, and deletes them again.
+    """
+
     name = "a folder"
     yardstick = "plain file copies"
 
@@ -57,11 +41,9 @@ class FolderStore:
         return ["--store", str(self._folder)]
 
     def options(self) -> dict[str, str]:
-        """Return the options of Spark's data source."""
         return {"store": str(self._folder)}
 
     def properties(self) -> dict[str, str]:
-        """Return the properties of a broker's storage manager."""
         return {"rsm.config.storage.root": str(self._folder)}
 
     def sizes(self) -> dict[str, int]:
@@ -69,7 +51,6 @@ class FolderStore:
         return {path.relative_to(self._folder).as_posix(): path.stat().st_size for path in files}
 
     def upload(self, files: Iterable[Path]) -> None:
-        """Copy files beside the tier as a plain program does, and delete them again."""
         beside = self._folder.with_name("yardstick")
         beside.mkdir()
         for number, file in enumerate(files):
@@ -96,14 +77,12 @@ class BucketStore:
         ]  # fmt: skip
 
     def options(self) -> dict[str, str]:
-        """Return the options of Spark's data source."""
         return {
             "store": f"s3://{_BUCKET}/", "endpoint": self._endpoint, "region": "us-east-1",
             "pathStyle": "true",
         }  # fmt: skip
 
     def properties(self) -> dict[str, str]:
-        """Return the properties of a broker's storage manager."""
         return {
             "rsm.config.storage.s3.bucket.name": _BUCKET,
             "rsm.config.storage.s3.endpoint.url": self._endpoint,
@@ -118,7 +97,6 @@ class BucketStore:
         return {one["Key"]: one["Size"] for page in pages for one in page.get("Contents", [])}
 
     def upload(self, files: Iterable[Path]) -> None:
-        """Copy files beside the tier as a plain program does, and delete them again."""
         keys = []
         for number, file in enumerate(files):
             keys.append(f"yardstick/{number}")
@@ -129,6 +107,9 @@ class BucketStore:
     def copy(self, key: str, new: str) -> None:
         source = {"Bucket": _BUCKET, "Key": key}
         self._client.copy_object(Bucket=_BUCKET, Key=new, CopySource=source)
+
+
+DemoStore = FolderStore | BucketStore
 
 
 @contextmanager
@@ -155,16 +136,14 @@ def open_store(folder: Path, environ: Mapping[str, str]) -> Iterator[DemoStore]:
 
 
 def _wait(port: int, server: subprocess.Popen[bytes]) -> None:
-    deadline_s = time.monotonic() + _START_S
-    while True:
-        try:
+    def is_answering_or_over() -> bool:
+        with suppress(OSError):
             socket.create_connection(("127.0.0.1", port), _START_S).close()
-        except OSError as error:
-            if server.poll() is not None or time.monotonic() > deadline_s:
-                raise EngineFailed("the demonstration's store did not start") from error
-            time.sleep(_PAUSE_S)
-        else:
-            return
+            return True
+        return server.poll() is not None
+
+    if not holds_within(_START_S, is_answering_or_over) or server.poll() is not None:
+        raise EngineFailed("the demonstration's store did not start")
 
 
 def _client(endpoint: str) -> Any:

@@ -4,40 +4,46 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
-import time
-from abc import ABC, abstractmethod
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Protocol
 
+from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.errors import EngineFailed
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.process.wiring import SNAPSHOT_FOLDER
-from rlmm_demo.world.commands import run_command
 from rlmm_demo.world.events import place_of
 from rlmm_demo.world.records import PARTITIONS, TOPIC
-from rlmm_demo.world.service import DemoService
+from rlmm_demo.world.service import DemoService, holds_within
 from rlmm_demo.world.store import CREDENTIALS, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+    from subprocess import CompletedProcess
 
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm_demo.world.commands import CommandResult
     from rlmm_demo.world.records import RecordPortion
     from rlmm_demo.world.store import DemoStore
 
-_DEADLINE_S, _PAUSE_S = 60.0, 0.05
-SLOTS: Final = 2
+_DEADLINE_S, _COMMAND_S = 60.0, 120.0
 
 
-class DemoWorld(ABC):
+class DemoWorld(Protocol):
     """A store, a service and a source of segments; leaving it ends every process."""
 
     has_broker: bool
     producer: str
     reader: str
+    folder: Path
+    socket: Path
+    environ: dict[str, str]
+    closing: ExitStack
+    store: DemoStore
+    service: DemoService
+    topic_id: Uuid
+    _partition_count: int = 0
 
     def __init__(self, folder: Path, socket: Path) -> None:
         self.folder = folder
@@ -47,65 +53,44 @@ class DemoWorld(ABC):
             **CREDENTIALS,
         }
         self.closing = ExitStack()
-        self.store: DemoStore
-        self.service: DemoService
-        self.topic_id: Uuid
-        self._partition_count = 0
 
-    # ------------------------------------------------------------------------------- what differs
-
-    @abstractmethod
     def start(self) -> dict[str, str]:
         """Start everything; return each part with its version."""
 
-    @abstractmethod
     def service_flags(self) -> list[str]: ...
 
-    @abstractmethod
     def produce(self, portions: Sequence[RecordPortion]) -> list[list[int]]:
         """Write records; return the offsets of each portion."""
 
-    @abstractmethod
     def log_folder(self) -> Path:
         """Return the folder of the broker's partitions."""
 
-    @abstractmethod
     def copy_words(self) -> list[str]:
         """Return the command that copies segments, without the store's flags."""
 
-    @abstractmethod
     def forget_local(self) -> str:
         """Delete the local copies of tiered segments; return the command."""
 
-    @abstractmethod
     def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
         """Read *count* committed records from offset 0; return the command, and the rows."""
 
-    @abstractmethod
     def append_metadata(self, place: int, values: Iterable[bytes]) -> None:
         """Append events to a metadata partition while no service runs."""
 
-    @abstractmethod
     def metadata_flags(self) -> list[str]:
         """Return the flags by which commands reach the metadata while no service runs."""
 
-    @abstractmethod
     def lose_metadata(self) -> str:
         """Delete the metadata topic while no service runs; return the command."""
 
-    @abstractmethod
     def before_rebuild(self) -> None:
         """Start what has to run while metadata is rebuilt."""
 
-    @abstractmethod
     def after_rebuild(self) -> None:
         """Start a service that knows the rebuilt metadata only."""
 
-    @abstractmethod
     def abandon(self, partition: TopicIdPartition) -> None:
         """Make the objects of that partition provable orphans."""
-
-    # -------------------------------------------------------------------------------- what shared
 
     def open_store(self) -> None:
         self.store = self.closing.enter_context(open_store(self.folder / "tier", self.environ))
@@ -120,17 +105,28 @@ class DemoWorld(ABC):
         shutil.rmtree(self.folder / "service" / SNAPSHOT_FOLDER, ignore_errors=True)
 
     def run(self, words: Sequence[str], *flags: str, finds: bool = False) -> str:
-        return self.run_told(words, *flags, finds=finds).answer
+        return self.run_command(words, *flags, finds=finds).stdout
 
-    def run_told(self, words: Sequence[str], *flags: str, finds: bool = False) -> CommandResult:
-        return run_command([*words, *flags], finds=finds, environ=self.environ)
+    def run_command(
+        self, words: Sequence[str], *flags: str, finds: bool = False
+    ) -> CompletedProcess[str]:
+        """Run `rlmm`; raises `EngineFailed` for an exit code other than 0, or 1 with *finds*."""
+        done = subprocess.run(  # noqa: S603  # our own program
+            [sys.executable, "-m", "rlmm", *words, *flags, "--output", "table"],
+            capture_output=True, text=True, check=False, timeout=_COMMAND_S, env=self.environ,
+        )  # fmt: skip
+        if done.returncode != (EXIT_FOUND if finds else 0):
+            output = (done.stderr.strip() or done.stdout.strip())[-2_000:]
+            command = " ".join([*words, *flags])
+            raise EngineFailed(f"rlmm {command} ended with status {done.returncode}: {output}")
+        return done
 
     def engine_flags(self) -> list[str]:
         place = self.folder / "spark"
         place.mkdir(exist_ok=True)
         if not has_spark():
             return ["--no-spark"]
-        return ["--master", f"local[{SLOTS}]", "--spark-conf", f"spark.local.dir={place}"]
+        return ["--master", f"local[{2}]", "--spark-conf", f"spark.local.dir={place}"]
 
     def partitions(self) -> list[TopicIdPartition]:
         return [TopicIdPartition(self.topic_id, TOPIC, number) for number in range(PARTITIONS)]
@@ -146,11 +142,8 @@ class DemoWorld(ABC):
         self.service.wait_ready()
 
     def wait_assigned(self) -> None:
-        deadline_s = time.monotonic() + _DEADLINE_S
-        while not self.service.status().get("is_assignment_known"):
-            if time.monotonic() > deadline_s:
-                raise EngineFailed("the broker has not told the service what it leads")
-            time.sleep(_PAUSE_S)
+        if not holds_within(_DEADLINE_S, lambda: self.service.status().get("is_assignment_known")):
+            raise EngineFailed("the broker has not told the service what it leads")
 
     def partition_count(self) -> int:
         self._partition_count = self._partition_count or self.service.status()["partition_count"]
@@ -192,9 +185,7 @@ class DemoWorld(ABC):
 
 
 def meaning(segment: Any) -> object:
-    """
-    Return the fields that a broker reads by; writer and time of an event are not in the bucket.
-    """
+    """Return the fields that a broker reads by; the bucket lacks an event's writer and time."""
     if segment is None or isinstance(segment, Exception):
         return type(segment).__name__
     return (

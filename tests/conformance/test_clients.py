@@ -86,13 +86,8 @@ async def answers(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_corpus_when_asked_by_a_client_then_answered_as_by_the_engine_in_process(
-    kind: str,
-) -> None:
-    """
-    A client gets the engine's answer for every step on the wire, except for a few with a reason
-    named here.
-    """
+async def test_corpus_when_asked_by_a_client_then_answered_as_by_the_engine(kind: str) -> None:
+    """A client gets the engine's answer for every step, but for a few with a reason named here."""
     counts: Counter[str] = Counter()
     differing = []
     async with cluster_of(kind, Assignment.everything()) as cluster:

@@ -25,6 +25,8 @@ from rlmm_conformance.runner import run
 from rlmm_conformance.serve import ConformanceSession
 
 if TYPE_CHECKING:
+    from click.testing import Result
+
     from rlmm_conformance.engine import EngineUnderTest
     from rlmm_conformance.report import ConformanceReport
 
@@ -48,6 +50,10 @@ def child(*replies: str, then: str = "") -> str:
         f"{then}\n"
     )
     return shlex.join([sys.executable, "-c", program])
+
+
+def command_run(*options: str) -> Result:
+    return CliRunner().invoke(cli, ["conformance", "run", *options])
 
 
 def run_all(engine: EngineUnderTest) -> ConformanceReport:
@@ -94,6 +100,10 @@ def test_engine_when_without_white_box_operations_is_not_asked_for_them() -> Non
 
 
 DEATHS = {
+    "not there": (
+        "no-such-program x",
+        "cannot be started: No such file or directory: no-such-program",
+    ),
     "at once": (child(then="sys.exit(7)"), "ended with status 7 without an answer"),
     "with last words": (
         child(then="sys.exit('out of\\nluck')"),
@@ -122,13 +132,23 @@ DEATHS = {
 
 
 @pytest.mark.parametrize(("command", "says"), DEATHS.values(), ids=DEATHS)
-def test_child_when_it_cannot_be_greeted_ends_the_run_with_three(command: str, says: str) -> None:
+def test_child_when_it_cannot_be_started_or_greeted_ends_with_three(
+    command: str, says: str
+) -> None:
     """The command prints one line about the child's failure, no result, and does not hang."""
-    result = CliRunner().invoke(cli, ["conformance", "run", "--engine", f"exec:{command}"])
+    result = command_run("--engine", f"exec:{command}")
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.startswith("rlmm: engine-failed: engine exec:")
     assert says in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    path = tmp_path / "v.json"
+    steps = [{"op": "load", "expect": "ok"}, {"op": "list", "expect": []}]
+    path.write_text(json.dumps([{"name": "one", "level": "store", "steps": steps}]))
+    return path
 
 
 @pytest.mark.parametrize(
@@ -141,15 +161,9 @@ def test_child_when_it_cannot_be_greeted_ends_the_run_with_three(command: str, s
     ],
     ids=["dies", "garbage", "gives up", "speaks unasked"],
 )
-def test_child_when_it_fails_on_the_way_names_scenario_and_step(
-    tmp_path: Path, command: str, says: str
-) -> None:
+def test_child_when_it_fails_names_the_step(vectors: Path, command: str, says: str) -> None:
     """A child that fails gives a line with file, scenario, step and operation, and exit code 3."""
-    vectors = tmp_path / "v.json"
-    steps = [{"op": "load", "expect": "ok"}, {"op": "list", "expect": []}]
-    vectors.write_text(json.dumps([{"name": "one", "level": "store", "steps": steps}]))
-    options = ["--vectors", str(vectors), "--engine", f"exec:{command}"]
-    result = CliRunner().invoke(cli, ["conformance", "run", *options])
+    result = command_run("--vectors", str(vectors), "--engine", f"exec:{command}")
     assert (result.exit_code, result.stdout) == (3, "")
     assert f"{vectors}: scenario 'one': step 2 (list): engine exec:" in result.stderr
     assert says in result.stderr
@@ -157,39 +171,40 @@ def test_child_when_it_fails_on_the_way_names_scenario_and_step(
 
 
 @pytest.mark.parametrize("lie", ["5", "true", '"zz"', "[1]", '{"error": "bang"}', "1e999"])
-def test_child_when_it_answers_wrongly_fails_the_step(tmp_path: Path, lie: str) -> None:
+def test_child_when_it_answers_wrongly_fails_the_step(vectors: Path, lie: str) -> None:
     """A wrong answer of any type is a failed step with exit code 1 and one line."""
-    vectors = tmp_path / "v.json"
-    steps = [{"op": "load", "expect": "ok"}, {"op": "list", "expect": []}]
-    vectors.write_text(json.dumps([{"name": "one", "level": "store", "steps": steps}]))
     command = child(HELLO, OK, OK, f'{{"answer": {lie}}}')
-    options = ["--vectors", str(vectors), "--engine", f"exec:{command}"]
-    result = CliRunner().invoke(cli, ["conformance", "run", *options])
+    result = command_run("--vectors", str(vectors), "--engine", f"exec:{command}")
     assert result.exit_code == 1
     assert "step 2 (list): expected [], actual " in result.stdout.replace("not_ready", "")
-
-
-def test_child_when_it_cannot_be_started_ends_the_run_with_three() -> None:
-    """The command names a program that does not exist."""
-    result = CliRunner().invoke(cli, ["conformance", "run", "--engine", "exec:no-such-program x"])
-    assert result.exit_code == 3
-    assert "cannot be started" in result.stderr
-    assert "no-such-program" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["exec:", "exec:'", "ruby", "exec"])
 def test_engine_when_its_name_means_nothing_is_a_usage_error(name: str) -> None:
     """The command ends with 2 for an unknown engine or an unusable command line."""
-    result = CliRunner().invoke(cli, ["conformance", "run", "--engine", name])
+    result = command_run("--engine", name)
     assert result.exit_code == 2
     assert result.stderr.startswith("rlmm: config: ")
 
 
-def test_child_when_it_never_answers_is_given_up_and_killed() -> None:
-    """Every wait for a child has a deadline, and a child that does not end is killed."""
-    engine = ExecEngine(child(HELLO, then="sys.stdin.read()"), answer_timeout_ms=SOON_MS)
-    with pytest.raises(EngineFailed, match=r"no answer within 0\.2 s"):
-        engine.begin("one", Level.STORE, initialized=False)
+PAUSE = "import signal\nsignal.pause()"
+ENDLESS = "sys.stdin.readline()\nwhile True:\n    sys.stdout.write('x' * 65536)"
+UNANSWERED = {
+    "never answers": ("sys.stdin.read()", "one", r"no answer within 0\.2 s"),
+    "closes its input": (f"os.close(0)\n{PAUSE}", "n" * 1_000_000, "no answer within"),
+    "does not read": (PAUSE, "n" * 1_000_000, "no answer within"),
+    "answers without end": (ENDLESS, "one", "an answer of more than 16777216 bytes"),
+}
+"""Program of a child behind its greeting, the name of the scenario, and what the error says."""
+
+
+@pytest.mark.parametrize(("then", "scenario", "says"), UNANSWERED.values(), ids=UNANSWERED)
+def test_child_when_it_never_answers_is_killed(then: str, scenario: str, says: str) -> None:
+    """Every wait for a child has a deadline and every answer a limit; the child is killed."""
+    is_endless = then == ENDLESS
+    engine = ExecEngine(child(HELLO, then=then), NEVER_MS if is_endless else SOON_MS)
+    with pytest.raises(EngineFailed, match=says):
+        engine.begin(scenario, Level.STORE, initialized=False)
     engine.close()
     assert engine._child._process.returncode is not None
 
@@ -201,28 +216,14 @@ def test_child_when_it_never_greets_is_given_up() -> None:
         ExecEngine(command, answer_timeout_ms=SOON_MS, start_timeout_ms=SOON_MS)
 
 
-def test_child_when_it_does_not_read_is_given_up() -> None:
-    """A child that does not read a request does not block the run."""
-    command = child(HELLO, then="os.close(0)\nimport signal\nsignal.pause()")
-    waiting = child(HELLO, then="import signal\nsignal.pause()")
-    long_name = "n" * 1_000_000
-    for one in (command, waiting):
-        engine = ExecEngine(one, answer_timeout_ms=SOON_MS)
-        with pytest.raises(EngineFailed, match="no answer within"):
-            engine.begin(long_name, Level.STORE, initialized=False)
-        engine.close()
-
-
 def test_child_when_it_ignores_the_end_of_input_is_killed() -> None:
     """A close waits a moment for a child that ignores the end of its input, and then kills it."""
-    engine = ExecEngine(child(HELLO, then="import signal\nsignal.pause()"), NEVER_MS)
+    engine = ExecEngine(child(HELLO, then=PAUSE), NEVER_MS)
     engine.close()
     assert engine._child._process.returncode == -9
 
 
-def test_child_when_it_floods_its_error_stream_still_answers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_child_when_it_floods_its_errors_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command drains the child's error stream and keeps only its end."""
     monkeypatch.setattr(children, "EXIT_GRACE_S", 30.0)
     flood = "sys.stderr.write('x' * 1_000_000)\nsys.stderr.flush()\n"
@@ -232,15 +233,6 @@ def test_child_when_it_floods_its_error_stream_still_answers(
     engine.begin("one", Level.STORE, initialized=False)
     engine.close()
     assert engine._child._process.returncode == 0
-
-
-def test_child_when_its_answer_has_no_end_is_given_up() -> None:
-    """The runner limits the length of an answer and gives the child up."""
-    endless = "sys.stdin.readline()\nwhile True:\n    sys.stdout.write('x' * 65536)"
-    engine = ExecEngine(child(HELLO, then=endless))
-    with pytest.raises(EngineFailed, match="an answer of more than 16777216 bytes"):
-        engine.begin("one", Level.STORE, initialized=False)
-    engine.close()
 
 
 def test_suite_when_asked_for_by_name_and_not_offered_is_a_usage_error() -> None:

@@ -68,9 +68,7 @@ EXAMPLES: dict[ConformanceRule, tuple[str, list[Step], Json]] = {
 
 
 @pytest.mark.parametrize("rule", ConformanceRule)
-def test_rule_when_its_example_is_played_is_proved_for_the_real_engine(
-    rule: ConformanceRule,
-) -> None:
+def test_rule_when_its_example_is_played_is_proved(rule: ConformanceRule) -> None:
     """The real engine follows each rule in its example, and the runner names exactly that rule."""
     level, steps, answer = EXAMPLES[rule]
     (found,) = differences(PythonEngine(), *steps, level=level)
@@ -79,10 +77,7 @@ def test_rule_when_its_example_is_played_is_proved_for_the_real_engine(
 
 @pytest.mark.parametrize("rule", ConformanceRule)
 def test_rule_when_switched_on_alone_changes_its_example(rule: ConformanceRule) -> None:
-    """
-    Each rule alone changes its example in the model: off it gives Kafka's answer, on it the
-    difference.
-    """
+    """Each rule alone changes its example in the model from Kafka's answer to the difference."""
     level, steps, answer = EXAMPLES[rule]
     assert not differences(ModelEngine(KAFKA), *steps, level=level)
     (found,) = differences(ModelEngine(frozenset({rule})), *steps, level=level)
@@ -111,9 +106,7 @@ def test_wrong_answer_when_no_rule_gives_it_fails(rule: ConformanceRule, lie: Js
 
 
 def test_wrong_answer_when_scenario_is_marked_quirk_still_fails() -> None:
-    """
-    A wrong answer fails in a scenario marked as a quirk as well, since only a proof excuses it.
-    """
+    """A wrong answer fails in a scenario marked as a quirk too, since only a proof excuses it."""
     steps = [*LATE_SHORTER_COPY, ask("get", "b", epoch=0, offset=50)]
     (found,) = differences(Liar(KAFKA, "get", "a"), *steps)
     assert found.rules is None
@@ -160,13 +153,8 @@ def test_fixed_expectation_when_met_passes_and_kafka_s_own_answer_fails() -> Non
 
 
 def test_fixed_expectation_when_another_rule_differs_names_only_that_rule() -> None:
-    """
-    A difference names only the rule that differs, not those that the fixed expectation includes.
-    """
-    steps = [
-        *LATE_SHORTER_COPY,
-        ask("get", None, epoch=0, offset=150) | {"expect_fixed": None},
-    ]
+    """A difference names only the differing rule, not those that the expectation includes."""
+    steps = [*LATE_SHORTER_COPY, ask("get", None, epoch=0, offset=150) | {"expect_fixed": None}]
     (found,) = differences(PythonEngine(), *steps)
     assert found.rule_names == "cover-lookup"
 

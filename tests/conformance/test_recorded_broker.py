@@ -1,6 +1,5 @@
 """
-Record sets written by a real broker, read by us and by Kafka's own `DumpLogSegments`: both must see
-the same. The recordings are described in `tests/data/README.md`.
+Record sets of a real broker (`tests/data/README.md`), read by us and by Kafka's `DumpLogSegments`.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from rlmm.metadata.segment import SegmentMetadata
 from rlmm_conformance.answers import ErrorKind, agrees, error_answer
 from rlmm_conformance.corpus import Scenario, ScenarioStep
 from rlmm_conformance.model import KAFKA
-from rlmm_conformance.proof import model_answers
 from rlmm_conformance.rules import ConformanceRule, ordered
+from rlmm_conformance.runner import model_answers
 from rlmm_conformance.steps import (
     AddStep,
     EpochQuery,

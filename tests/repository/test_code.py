@@ -1,7 +1,10 @@
 """Rules for every source of the tree that no linter checks."""
 
 import ast
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import pytest
 
 from tests.support.repository import rules, tree
 from tools import documents
@@ -23,46 +26,41 @@ MAY_CREATE_TASKS = {
     "rlmm/sidecar/waiting_requests.py",
     "rlmm/state_sources/replayed_states.py",
 }
-"""
-The only sources that may start a task. A task is born in the group that dies with it; what is
-opened and closed by calls, a log or the library, waits for its tasks when it is closed.
-"""
-
+"""Sources that may start a task, since the group or the object that owns it waits for its end."""
 AIOKAFKA_PART = "aiokafka.record"
-"""
-The only part of the Kafka client that the record layer may use: its compiled reader does no I/O.
-"""
+"""The part of the Kafka client that the record layer may use: its compiled reader does no I/O."""
 
 
 def findings(per_file: dict[Path, list[str]]) -> list[str]:
-    """
-    Return findings of many files as lines that name the file; a failing assertion shows them all.
-    """
+    """Return findings of many files as lines that name the file."""
     return [f"{path}: {finding}" for path, found in per_file.items() for finding in found]
 
 
 def test_tasks_are_created_only_in_listed_sources() -> None:
     """No task escapes: only the listed sources start one."""
-    sources = [
-        path for path in tree.python_files(*tree.PACKAGES) if str(path) not in MAY_CREATE_TASKS
-    ]
     assert not findings(
-        {path: rules.calls(tree.parse(path), "create_task", "ensure_future") for path in sources}
+        {
+            path: rules.calls(tree.parse(path), "create_task", "ensure_future")
+            for path in tree.python_files(*tree.PACKAGES)
+            if str(path) not in MAY_CREATE_TASKS
+        }
     )
 
 
-def test_nothing_prints() -> None:
-    """
-    Output goes through the command line's output or through logging, never through the builtin.
-    """
-    assert not findings({path: rules.prints(tree.parse(path)) for path in tree.python_files()})
-
-
-def test_functions_are_short() -> None:
-    """No function, of the product or of its tests, is longer than the wall."""
-    assert not findings(
-        {path: rules.long_functions(tree.parse(path)) for path in tree.python_files()}
-    )
+@pytest.mark.parametrize(
+    ("rule", "folders"),
+    [
+        pytest.param(rules.prints, (), id="nothing-prints"),
+        pytest.param(rules.long_functions, (), id="functions-are-short"),
+        pytest.param(rules.empty_names, (), id="class-names-say-something"),
+        pytest.param(rules.undocumented_tests, ("tests",), id="tests-state-a-fact"),
+    ],
+)
+def test_sources_keep_the_rule(
+    rule: Callable[[ast.Module], list[str]], folders: Sequence[str]
+) -> None:
+    """No source prints, has a long function or an empty class name, and each test has a fact."""
+    assert not findings({path: rule(tree.parse(path)) for path in tree.python_files(*folders)})
 
 
 def test_modules_are_short() -> None:
@@ -76,24 +74,13 @@ def test_modules_say_what_lives_in_them() -> None:
     assert not [path for path in tree.python_files() if ast.get_docstring(tree.parse(path)) is None]
 
 
-def test_tests_state_a_fact() -> None:
-    """Every test has a sentence that is true when it passes."""
-    assert not findings(
-        {path: rules.undocumented_tests(tree.parse(path)) for path in tree.python_files("tests")}
-    )
-
-
-def test_names_say_something() -> None:
-    """No class and no module is named with a word that only says that it assists."""
-    assert not findings({path: rules.empty_names(tree.parse(path)) for path in tree.python_files()})
+def test_module_names_say_something() -> None:
+    """No module is named with a word that only says that it assists."""
     assert not [path for path in tree.python_files() if rules.is_empty_module_name(path.stem)]
 
 
 def test_of_aiokafka_only_the_record_reader_is_used_outside_the_kafka_log() -> None:
-    """
-    Only the Kafka client imports the network parts of aiokafka, and the demonstration, which is a
-    plain user of Kafka; the record layer imports the reader.
-    """
+    """Only the Kafka client and the demonstration import the network parts of aiokafka."""
     assert not [
         f"{path}:{line}: {name}"
         for path in tree.python_files(*tree.PACKAGES)

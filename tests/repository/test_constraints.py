@@ -17,7 +17,6 @@ DEVELOPMENT = [*development_requirements(PROJECT), *PROJECT["build-system"]["req
 
 
 def pinned(name: str) -> dict[str, str]:
-    """Return package -> exact version of one file of constraints."""
     return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", tree.read(Path(name)), re.MULTILINE))
 
 
@@ -26,9 +25,7 @@ def pinned(name: str) -> dict[str, str]:
     [("constraints/runtime.txt", CORE), ("constraints/dev.txt", DEVELOPMENT)],
     ids=["runtime", "dev"],
 )
-def test_constraints_pin_everything_that_the_project_asks_for(
-    name: str, requirements: list[str]
-) -> None:
+def test_constraints_pin_every_requirement(name: str, requirements: list[str]) -> None:
     """Each direct dependency is pinned at a version that its lower bound allows."""
     versions = pinned(name)
     wanted = [Requirement(text) for text in requirements]

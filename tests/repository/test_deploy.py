@@ -1,7 +1,4 @@
-"""
-The files in `deploy/` fit the service: every file parses, and every key, path, port, variable and
-option in them exists.
-"""
+"""The files in `deploy/` parse, and every key, path, port, variable and option in them exists."""
 
 from __future__ import annotations
 
@@ -59,11 +56,9 @@ UNIT_OPTIONS = {
 }
 """The options of systemd in use; `systemd-analyze`, where present, knows all."""
 PROCESS_STARTERS = {"subprocess", "multiprocessing", "pty"}
-NOT_SERVING = ("rlmm_demo", "rlmm_conformance/")
 
 
 def seconds(text: str) -> float:
-    """Parse a time of systemd."""
     return float(text.removesuffix("s"))
 
 
@@ -96,7 +91,6 @@ def test_every_variable_that_is_named_exists() -> None:
 
 
 def arguments(name: str) -> list[str]:
-    """Return the arguments of each instruction of that name."""
     return [rest for found, rest in instructions() if found == name]
 
 
@@ -163,7 +157,7 @@ def test_service_starts_no_processes() -> None:
     found = [
         f"{path}: {names}"
         for path in tree.python_files("rlmm")
-        if not str(path).startswith(NOT_SERVING)
+        if not str(path).startswith(("rlmm_demo", "rlmm_conformance/"))
         for names in re.findall(
             rf"import (?:{'|'.join(PROCESS_STARTERS)})\b|create_subprocess\w*|os\.fork\b",
             tree.read(path),
@@ -174,15 +168,12 @@ def test_service_starts_no_processes() -> None:
 
 @contextmanager
 def answering(status: int) -> Iterator[str]:
-    """Return the address of a server that answers with that status."""
-
     class Answering(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status if self.path == "/livez" else 404)
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
-            """Nothing."""
+        def log_message(self, *_: Any) -> None: ...
 
     with http.server.HTTPServer(("127.0.0.1", 0), Answering) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -195,9 +186,7 @@ def answering(status: int) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("status", "expected"), [(200, 0), (503, 1), (None, 1)], ids=["alive", "stuck", "nobody"]
 )
-def test_health_check_then_says_by_its_exit_code_whether_the_service_is_alive(
-    status: int | None, expected: int
-) -> None:
+def test_health_check_then_exits_by_the_answer(status: int | None, expected: int) -> None:
     """The probe ends with 0 when `/livez` answers 200, and else with 1 and the reason."""
     script = tree.ROOT / DEPLOY / "docker/healthcheck.py"
     assert "/livez" in PATHS
@@ -236,10 +225,7 @@ def test_unit_has_only_options_that_systemd_knows(tmp_path: Path) -> None:
 
 
 def test_unit_fits_the_service_s_own_times_limits_and_exit_codes() -> None:
-    """
-    The unit waits longer than an orderly stop, allows all connections, and restarts after curable
-    errors.
-    """
+    """The unit outwaits an orderly stop, allows all connections, and restarts curable errors."""
     service = unit()["Service"]
     config = load().config
     assert service["Type"] == "notify"
@@ -247,21 +233,23 @@ def test_unit_fits_the_service_s_own_times_limits_and_exit_codes() -> None:
     assert int(service["LimitNOFILE"]) >= config.sidecar.connections_max + _FILES_KEPT
     assert int(service["RestartPreventExitStatus"]) == ConfigError.exit_code
     assert service["ExecReload"] == "/bin/kill -HUP $MAINPID"
-    said = dict(line.split("=", 1) for line in service["Environment"].splitlines())
-    assert said["RLMM_DATA_DIR"] == f"/var/lib/{service['StateDirectory']}"
-    assert Path(said["RLMM_SIDECAR_UNIX_PATH"]).parent == Path("/run", service["RuntimeDirectory"])
-    loaded = load(environ=said).config
+    variables = dict(line.split("=", 1) for line in service["Environment"].splitlines())
+    assert variables["RLMM_DATA_DIR"] == f"/var/lib/{service['StateDirectory']}"
+    assert Path(variables["RLMM_SIDECAR_UNIX_PATH"]).parent == Path(
+        "/run", service["RuntimeDirectory"]
+    )
+    loaded = load(environ=variables).config
     assert (loaded.sidecar.mode, service["RuntimeDirectoryMode"]) == (0o660, "0750")
 
 
 def test_example_of_the_unit_s_variables_is_a_configuration(tmp_path: Path) -> None:
     """The service takes the example with all of its comments enabled, except for the named file."""
     text = tree.read(UNIT.with_name("rlmm.env"))
-    said = dict(re.findall(r"^#(RLMM_[A-Z_]+)=(.*)$", text, re.MULTILINE))
-    said["RLMM_CONFIG"] = str(tmp_path / "rlmm.toml")
+    variables = dict(re.findall(r"^#(RLMM_[A-Z_]+)=(.*)$", text, re.MULTILINE))
+    variables["RLMM_CONFIG"] = str(tmp_path / "rlmm.toml")
     (tmp_path / "rlmm.toml").write_text("")
-    said["RLMM_KAFKA_SASL_PASSWORD"] = "secret"
-    loaded = load(environ=said)
+    variables["RLMM_KAFKA_SASL_PASSWORD"] = "secret"
+    loaded = load(environ=variables)
     assert loaded.config.kafka is not None
     assert loaded.notices == ()
     assert fnmatch(str(loaded.config.tls.certificate_file), "/etc/rlmm/*.pem")

@@ -1,7 +1,4 @@
-"""
-The manifests of `deploy/kubernetes` fit the service and each other: configuration, ports, probes,
-volumes, secrets and selectors.
-"""
+"""The manifests of `deploy/kubernetes` fit the service and each other."""
 
 from __future__ import annotations
 
@@ -52,9 +49,7 @@ def test_configuration_of_the_manifests_is_one(folder: str, tmp_path: Path) -> N
     assert (config.sidecar.address is not None) == (folder == "brokers")
 
 
-def test_container_has_the_ports_paths_and_files_that_its_configuration_names(
-    tmp_path: Path,
-) -> None:
+def test_container_has_the_ports_and_paths_of_its_configuration(tmp_path: Path) -> None:
     """Probes, mounts and listeners use the same ports and paths."""
     base, brokers = container("base/deployment.yaml"), container("brokers/deployment.yaml")
     config = configured("brokers", tmp_path).config
@@ -82,10 +77,7 @@ def test_container_has_the_ports_paths_and_files_that_its_configuration_names(
 
 
 def test_pod_is_nobody_and_writes_nothing_but_its_volume(tmp_path: Path) -> None:
-    """
-    The pod is not root, has no rights and a read-only root file system, and has time for an orderly
-    stop.
-    """
+    """The pod is not root, has no rights, a read-only root, and time for an orderly stop."""
     pod = manifest("base/deployment.yaml", "Deployment")["spec"]["template"]["spec"]
     security = {**pod["securityContext"], **pod["containers"][0]["securityContext"]}
     assert security["runAsNonRoot"]
@@ -101,9 +93,7 @@ def test_pod_is_nobody_and_writes_nothing_but_its_volume(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("folder", CONFIGURED)
-def test_pod_that_listens_on_a_network_has_tokens_from_its_secret(
-    folder: str, tmp_path: Path
-) -> None:
+def test_pod_on_a_network_has_tokens_from_its_secret(folder: str, tmp_path: Path) -> None:
     """The pod takes its tokens from a secret at the documented path, readable by its group."""
     config = configured(folder, tmp_path).config
     assert config.http.address is not None

@@ -1,7 +1,4 @@
-"""
-Alerts, dashboard and pages fit the service: every metric and label exists, and every alert has a
-section with a remedy.
-"""
+"""Alerts, dashboard and pages name existing metrics and labels; every alert has a remedy."""
 
 from __future__ import annotations
 
@@ -41,13 +38,11 @@ SCRAPED = {"instance", "job"}
 """Labels that Prometheus adds."""
 PAGE = "docs/operating.md"
 TRIED = RULES.with_name("rules_test.yml")
-SEVERITIES = {"critical", "warning"}
 START = Path("docs/start.md")
 QUERIES = list(expressions())
 
 
 def is_known(name: str) -> bool:
-    """Whether the scrape has a series of that name."""
     return name in SERIES
 
 
@@ -80,12 +75,10 @@ def test_query_then_reads_metrics_and_labels_that_there_are(who: str, expression
 
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
-def test_alert_then_waits_says_how_bad_it_is_and_what_to_do(
-    alert: dict[str, dict[str, str]],
-) -> None:
+def test_alert_then_has_severity_and_remedy(alert: dict[str, dict[str, str]]) -> None:
     """Each alert has a duration, a severity, a sentence, and a section with a remedy."""
     assert re.fullmatch(r"[1-9]\d*[mh]", str(alert["for"]))
-    assert alert["labels"]["severity"] in SEVERITIES
+    assert alert["labels"]["severity"] in {"critical", "warning"}
     assert alert["annotations"]["summary"].endswith(".")
     page, _, section = alert["annotations"]["runbook"].partition("#")
     assert page == PAGE
@@ -105,9 +98,7 @@ def test_every_section_about_an_alert_has_its_alert() -> None:
 
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
-def test_section_about_an_alert_then_names_a_command_that_shows_more(
-    alert: dict[str, str],
-) -> None:
+def test_section_about_an_alert_then_names_a_command_that_shows_more(alert: dict[str, str]) -> None:
     """Each section names at least one of our commands, and all of them exist with their options."""
     section = tree.read(Path(PAGE)).partition(f"\n### {alert['alert']}\n")[2]
     named = re.findall(r"`rlmm ([a-z][^`]*)`", section.partition("\n#")[0])
@@ -117,13 +108,8 @@ def test_section_about_an_alert_then_names_a_command_that_shows_more(
 
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
-def test_alert_then_is_tried_where_it_is_raised_and_where_it_just_is_not(
-    alert: dict[str, Any],
-) -> None:
-    """
-    Each alert is raised in its case with its whole text; in the other case it stays quiet although
-    all its metrics are there, and also a minute before it is raised.
-    """
+def test_alert_then_is_tried_where_raised_and_where_not(alert: dict[str, Any]) -> None:
+    """Each alert is raised in its case with its text, and quiet before it and in its other case."""
     raised: list[dict[str, Any]] = []
     last_minute = False
     for test in documents_of(TRIED)[0]["tests"]:

@@ -17,14 +17,12 @@ pytestmark = [pytest.mark.long, pytest.mark.network, pytest.mark.timeout(900)]
 
 
 def run(*command: str | Path, folder: Path) -> str:
-    """Run a command in *folder* and return its output; a failing command fails the test."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 def pinned_backend() -> str:
-    """Return the lines of the build backend in the pinned versions, hashes included."""
     pinned = tree.read(Path("constraints/dev.txt"))
     found = re.search(r"^setuptools==(.+\\\n)+.+$", pinned, re.MULTILINE)
     assert found is not None
@@ -41,9 +39,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("form", ["*.whl", "*.tar.gz"], ids=["wheel", "sdist"])
-def test_package_when_installed_elsewhere_does_the_main_job(
-    built: Path, form: str, tmp_path: Path
-) -> None:
+def test_package_when_installed_does_the_main_job(built: Path, form: str, tmp_path: Path) -> None:
     """In a fresh environment outside the tree the command answers and the corpus runs."""
     (package,) = built.glob(form)
     venv.create(tmp_path / "fresh", with_pip=True)

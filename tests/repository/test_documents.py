@@ -1,7 +1,7 @@
 """The documents agree with the code: commands, options, error codes, versions, capabilities."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
@@ -21,13 +21,7 @@ THROUGH_THE_SOCKET = ("tests/integration/sidecar/", "tests/integration/broker_ad
 CHANGE_KINDS = ["Security", "Removed", "Deprecated", "Added", "Changed", "Fixed"]
 
 
-def command_names() -> list[str]:
-    """Return the full name of every command."""
-    return [context.command_path for context in documents.commands()]
-
-
 def option_names() -> list[str]:
-    """Return every visible option of every command."""
     return sorted(
         {
             name
@@ -43,28 +37,18 @@ def error_codes() -> list[str]:
     return sorted({error.code for error in documents.errors()})
 
 
-def setting_spellings() -> list[str]:
-    """Return every key with its environment variable and its flag."""
-    return [spelled for key in KEYS.values() for spelled in (key.path, key.env, key.flag)]
-
-
-def metric_names() -> list[str]:
-    return [metric.name for metric in METRICS]
-
-
-def paths() -> list[str]:
-    """Return every path of HTTP."""
-    return [f"{route.method} {route.path}" for route in ROUTES]
-
-
 # What the code knows by name, and the page that has to know it too.
-DOCUMENTED = {
-    "commands": (command_names, "docs/cli.md", "## `{}`"),
-    "options": (option_names, "docs/cli.md", "{}"),
-    "settings": (setting_spellings, "docs/configuration.md", "`{}`"),
-    "error codes": (error_codes, "docs/errors.md", "| `{}` |"),
-    "metrics": (metric_names, "docs/metrics.md", "| `{}` |"),
-    "paths": (paths, "docs/http.md", "| `{}` |"),
+DOCUMENTED: dict[str, tuple[Callable[[], list[str]], str, str]] = {
+    "commands": (lambda: [one.command_path for one in documents.commands()], "cli.md", "## `{}`"),
+    "options": (option_names, "cli.md", "{}"),
+    "settings": (
+        lambda: [name for key in KEYS.values() for name in (key.path, key.env, key.flag)],
+        "configuration.md",
+        "`{}`",
+    ),
+    "error codes": (error_codes, "errors.md", "| `{}` |"),
+    "metrics": (lambda: [metric.name for metric in METRICS], "metrics.md", "| `{}` |"),
+    "paths": (lambda: [f"{one.method} {one.path}" for one in ROUTES], "http.md", "| `{}` |"),
 }
 
 
@@ -72,7 +56,7 @@ DOCUMENTED = {
 def test_everything_with_a_name_is_documented(kind: str) -> None:
     """Every command, option, setting, error code, metric and path stands on its page."""
     names, page, form = DOCUMENTED[kind]
-    text = tree.read(Path(page))
+    text = tree.read(Path("docs", page))
     assert names()
     assert not [name for name in names() if form.format(name) not in text]
 
@@ -134,9 +118,7 @@ def test_architecture_names_files_that_exist() -> None:
 
 
 def test_failures_that_clients_meet_are_shown_through_the_socket_by_tests_that_exist() -> None:
-    """
-    Each of them has a row; its first test goes through the socket, or the row says why it does not.
-    """
+    """Each row's first test goes through the socket, or the row says why it does not."""
     rows = re.findall(
         r"^\| F(\d+) \| .+? \| (.+?) \| (`.+`) \|$",
         tree.read(Path("docs/failure-scenarios.md")),

@@ -37,7 +37,6 @@ def taken(words: Sequence[str]) -> tuple[str, JobRequest]:
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove Spark's variable from the environment."""
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
 
 
@@ -93,7 +92,6 @@ class StandIn:
 
 @contextmanager
 def airflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[StandIn]]:
-    """Stand in for the two modules of Airflow that the sample imports."""
     StandIn.made = []
     for place, name in (
         ("airflow.sdk", "DAG"),
@@ -105,9 +103,7 @@ def airflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[StandIn]]:
     yield StandIn.made
 
 
-def test_airflow_dag_when_read_then_plans_and_runs_what_the_command_takes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_airflow_dag_when_read_then_plans_and_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """The DAG has one run at a time and a plan before the copies with the same options."""
     spec = importlib.util.spec_from_file_location("dag", FOLDER / "airflow_dag.py")
     assert spec is not None

@@ -1,30 +1,29 @@
 """Rules for files of every kind in the tree."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from tests.repository.test_code import findings
 from tests.support.repository import rules, tree
 
 LOCK_FILES = {
-    "Cargo.lock",
-    "Pipfile.lock",
-    "package-lock.json",
-    "pdm.lock",
-    "pnpm-lock.yaml",
-    "poetry.lock",
-    "pylock.toml",
-    "uv.lock",
-    "yarn.lock",
-}
+    "Cargo.lock", "Pipfile.lock", "package-lock.json", "pdm.lock", "pnpm-lock.yaml", "poetry.lock",
+    "pylock.toml", "uv.lock", "yarn.lock",
+}  # fmt: skip
 """Files that record from where something was downloaded."""
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 
-def test_nothing_is_left_unfinished() -> None:
-    """No text of the tree carries a marker for work that was put off."""
-    assert not findings({path: rules.leftovers(tree.read(path)) for path in tree.text_files()})
+@pytest.mark.parametrize(
+    "rule", [rules.leftovers, rules.addresses, rules.machine_paths], ids=lambda rule: rule.__name__
+)
+def test_no_text_has_leftovers_registries_or_paths(rule: Callable[[str], list[str]]) -> None:
+    """No text marks unfinished work, chooses a package registry, or names a developer's folder."""
+    assert not findings({path: rule(tree.read(path)) for path in tree.text_files()})
 
 
 def test_no_lock_file_is_kept() -> None:
@@ -37,11 +36,6 @@ def test_no_source_is_ignored() -> None:
     assert not tree.ignored_sources()
 
 
-def test_no_package_index_is_named() -> None:
-    """No text names a package registry's host or an option that would choose one."""
-    assert not findings({path: rules.addresses(tree.read(path)) for path in tree.text_files()})
-
-
 def test_constraints_are_versions_and_hashes_and_nothing_else() -> None:
     """The pinned versions carry no address and no option besides their hashes."""
     allowed = re.compile(r"[a-z0-9-]+==\S+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?|\s*#.*|")
@@ -51,11 +45,6 @@ def test_constraints_are_versions_and_hashes_and_nothing_else() -> None:
         lines = tree.read(path).splitlines()
         assert lines[0].startswith("# For CPython "), path
         assert not [line for line in lines if not allowed.fullmatch(line) or "://" in line], path
-
-
-def test_no_path_of_somebodys_machine_is_named() -> None:
-    """No file names a path of a developer's machine."""
-    assert not findings({path: rules.machine_paths(tree.read(path)) for path in tree.text_files()})
 
 
 def test_links_between_documents_lead_somewhere() -> None:
@@ -73,10 +62,7 @@ def test_links_between_documents_lead_somewhere() -> None:
 def test_front_pages_stay_short() -> None:
     """The front pages keep to their maximum length."""
     limits = {Path("README.md"): 120, Path("ARCHITECTURE.md"): 250}
-    present = {path: limit for path, limit in limits.items() if path in tree.files()}
-    assert not [
-        path for path, limit in present.items() if len(tree.read(path).splitlines()) > limit
-    ]
+    assert not [path for path, limit in limits.items() if len(tree.read(path).splitlines()) > limit]
 
 
 def test_files_that_documents_name_are_there() -> None:

@@ -13,8 +13,19 @@ from tests.support.repository import tree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PLAIN: tuple[str, ...] = ("pyspark_rlmm", "rlmm_conformance", "rlmm_demo")
-"""Packages whose prose follows the rules. A package comes here when it is clean, and stays."""
+_ROUGH = """
+    broker_adapter rlmm/access rlmm/base rlmm/broker_files rlmm/cli rlmm/config rlmm/engine
+    rlmm/findings rlmm/gate rlmm/http rlmm/inspection rlmm/kafka_client rlmm/library rlmm/log
+    rlmm/metadata rlmm/metrics rlmm/partition_log rlmm/process rlmm/pump rlmm/sidecar
+    rlmm/snapshot rlmm/state_sources rlmm/telemetry rlmm/views rlmm/wire spark_tiering/adopt
+    spark_tiering/copy_job spark_tiering/copy_plan spark_tiering/data_source
+    spark_tiering/execution spark_tiering/executor spark_tiering/job_registry spark_tiering/layout
+    spark_tiering/maintenance spark_tiering/read_plan spark_tiering/reporting
+    spark_tiering/segment_reading spark_tiering/segment_sources spark_tiering/store_listing
+    spark_tiering/stores spark_tiering/tier_metadata
+"""
+ROUGH = tuple(f"{package}/" for package in _ROUGH.split())
+"""Packages whose prose does not follow the rules yet. One leaves when it is clean, for good."""
 DOCSTRING_CHARACTERS_MIN = 27
 GLOSSARY_NOUNS_MAX = 60
 _GESTURES = """
@@ -36,7 +47,6 @@ Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def public_classes() -> Iterator[tuple[str, Path]]:
-    """Give the name and the module of each public class of the product."""
     for path in tree.python_files(*tree.PACKAGES):
         for node in tree.parse(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -44,8 +54,7 @@ def public_classes() -> Iterator[tuple[str, Path]]:
 
 
 def plain_files() -> list[Path]:
-    """Return the modules of the packages that follow the rules of prose."""
-    return [path for path in tree.python_files(*tree.PACKAGES) if path.as_posix().startswith(PLAIN)]
+    return [path for path in tree.python_files(*tree.PACKAGES) if not str(path).startswith(ROUGH)]
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rlmm.engine.engine import Engine, EngineParts, EngineSettings
+from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.script import LogScript
 from rlmm.log.memory.topic import MemoryTopic
@@ -20,8 +21,10 @@ from tests.support.builders import tp
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
 
     from rlmm.gate.state import GateState
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from rlmm.log.protocol import MetadataLog
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
@@ -97,6 +100,30 @@ class World:
         # Not reached by a failure of the block, which is the one to be told.
         if not running.cancelled():
             running.result()
+
+
+@dataclass
+class LibraryTopic:
+    """A topic in memory, and libraries opened on it."""
+
+    settings: EngineSettings
+    memory: MemoryTopic = field(default_factory=lambda: MemoryTopic(3))
+
+    def __post_init__(self) -> None:
+        self.script = LogScript(self.memory)
+
+    @property
+    def ends(self) -> list[int]:
+        return [partition.next_offset for partition in self.memory.partitions]
+
+    @asynccontextmanager
+    async def opened(
+        self, snapshots: Path | None = None, *, log: MetadataLog | None = None, **options: Any
+    ) -> AsyncIterator[RemoteLogMetadata]:
+        options.setdefault("settings", self.settings)
+        log = log or MemoryLog(self.memory)
+        async with open_metadata(log, snapshots=snapshots, **options) as metadata:
+            yield metadata
 
 
 async def until(condition: Callable[[], bool], timeout_s: float = 600.0) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 _OUTSIDE_S = 60.0
 _MOMENT_S = 0.001
-_TASKS = Path("/proc/self/task")
 
 
 class _LeapingSelector(selectors.DefaultSelector):
@@ -53,7 +52,7 @@ class _LeapingSelector(selectors.DefaultSelector):
         """Return each other thread's progress, or None while one of them works."""
         done = {}
         own = threading.get_native_id()
-        for task in _TASKS.iterdir():
+        for task in Path("/proc/self/task").iterdir():
             if int(task.name) == own or int(task.name) in self._strangers:
                 continue
             try:

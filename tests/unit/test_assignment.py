@@ -13,8 +13,6 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from tests.support.builders import tp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rlmm.metadata.ids import TopicIdPartition
 
 COUNT = 50
@@ -25,55 +23,43 @@ def place(partition: TopicIdPartition) -> int:
     return metadata_partition_for(partition.topic_id, partition.partition, COUNT)
 
 
-@pytest.mark.parametrize(
-    ("given", "words", "reads", "covered", "not_covered"),
-    [
-        (Assignment.everything(), "all", range(COUNT), [(HERE, place(HERE))], []),
-        (Assignment.nothing(), "none", [], [], [(HERE, place(HERE))]),
-        (Assignment.awaited(), "what nobody has said yet", [], [], [(HERE, place(HERE))]),
-        (
-            *(Assignment.of_metadata([4, 7]), "2 metadata partitions", [4, 7]),
-            *([(HERE, 4), (NEIGHBOUR, 7)], [(HERE, 5)]),
-        ),
-        (
-            *(Assignment.of_user([HERE]), "1 user partitions", [place(HERE)]),
-            *([(HERE, place(HERE))], [(NEIGHBOUR, place(HERE))]),
-        ),
-        (
-            Assignment(frozenset({1}), frozenset({HERE})),
-            *("1 metadata partitions and 1 user partitions", [1, place(HERE)]),
-            *([(ELSEWHERE, 1), (HERE, place(HERE))], []),
-        ),
-    ],
-    ids=["all", "none", "awaited", "metadata", "user", "both"],
-)
-def test_assignment_then_reads_and_covers_what_it_names(
+CASES: dict[str, tuple[Assignment, set[int], list[tuple[TopicIdPartition, int]], Any]] = {
+    "everything": (Assignment.everything(), {*range(COUNT)}, [(HERE, place(HERE))], []),
+    "nothing": (Assignment.nothing(), set(), [], [(HERE, place(HERE))]),
+    "awaited": (Assignment.awaited(), set(), [], [(HERE, place(HERE))]),
+    "metadata": (Assignment.of_metadata([4, 7]), {4, 7}, [(HERE, 4), (NEIGHBOUR, 7)], [(HERE, 5)]),
+    "user": (
+        Assignment.of_user([HERE]),
+        {place(HERE)}, [(HERE, place(HERE))], [(NEIGHBOUR, place(HERE))],
+    ),
+    "both": (
+        Assignment(frozenset({1}), frozenset({HERE})),
+        {1, place(HERE)}, [(ELSEWHERE, 1), (HERE, place(HERE))], [],
+    ),
+}  # fmt: skip
+"""Assignment, metadata partitions that it reads, user partitions that it covers or does not."""
+
+
+@pytest.mark.parametrize(("given", "needed", "covered", "foreign"), CASES.values(), ids=CASES)
+def test_assignment_when_given_then_reads_metadata_partitions_and_covers_what_is_assigned(
     given: Assignment,
-    words: str,
-    reads: Iterable[int],
+    needed: set[int],
     covered: list[tuple[TopicIdPartition, int]],
-    not_covered: list[tuple[TopicIdPartition, int]],
+    foreign: list[tuple[TopicIdPartition, int]],
 ) -> None:
-    """Neighbours of an assigned user partition are read and not covered; the words say how much."""
-    assert given.metadata_partitions(COUNT) == frozenset(reads)
-    assert all(given.covers(*one) for one in covered)
-    assert not any(given.covers(*one) for one in not_covered)
-    assert str(given) == words
+    """A metadata partition covers all of its user partitions, a user partition no neighbour."""
+    assert given.metadata_partitions(COUNT) == needed
+    assert all(given.covers(partition, at) for partition, at in covered)
+    assert not any(given.covers(partition, at) for partition, at in foreign)
 
 
-def test_everything_then_fits_any_count_and_awaited_is_not_nothing() -> None:
-    """Everything is within a topic of any count; only an awaited assignment is not known."""
+def test_assignment_when_everything_or_not_known_then_says_so() -> None:
+    """Everything fits any count of partitions, and an awaited assignment differs from none."""
     assert Assignment.everything().metadata_partitions(3) == {0, 1, 2}
     Assignment.everything().require_within(1)
     assert not Assignment.awaited().is_known
     assert Assignment.of_user([]).is_known
-    assert Assignment.nothing() not in (Assignment.awaited(), Assignment.everything())
-
-
-def test_f37_negative_number_then_is_refused_by_name() -> None:
-    """A negative metadata partition is refused by name."""
-    with pytest.raises(InvalidArgument, match="no metadata partition -3, -1"):
-        Assignment.of_metadata([-1, 5, -3])
+    assert Assignment.awaited() != Assignment.nothing()
 
 
 def test_f37_number_beyond_the_topic_then_is_refused_by_name_and_count() -> None:
@@ -93,9 +79,27 @@ def test_f44_needed_partitions_then_follow_from_the_real_count(count: int) -> No
     assert max(needed) < count
 
 
-def test_needed_partitions_when_an_assignment_grows_then_only_what_is_new_is_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (Assignment.everything(), "all"),
+        (Assignment.nothing(), "none"),
+        (Assignment.awaited(), "what nobody has said yet"),
+        (Assignment.of_metadata([1, 2]), "2 metadata partitions"),
+        (Assignment.of_user([HERE]), "1 user partitions"),
+        (
+            Assignment(frozenset({1}), frozenset({HERE})),
+            "1 metadata partitions and 1 user partitions",
+        ),
+    ],
+    ids=["all", "none", "awaited", "metadata", "user", "both"],
+)
+def test_assignment_in_words_then_says_how_much(given: Assignment, words: str) -> None:
+    """A message names an assignment without listing all of it."""
+    assert str(given) == words
+
+
+def test_needed_partitions_when_it_grows_then_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each message of a growing assignment costs only the partitions that it adds."""
     asked: list[int] = []
 
@@ -130,10 +134,20 @@ def test_needed_partitions_when_an_assignment_grows_then_only_what_is_new_is_loo
 def test_assignment_when_made_twice_then_is_equal() -> None:
     """Order and repetition make no difference: the same wish changes nothing."""
     assert Assignment.of_metadata([2, 1, 2]) == Assignment.of_metadata([1, 2])
+    assert Assignment.everything() != Assignment.nothing()
 
 
-@pytest.mark.parametrize("number", [1.5, True, "1", None], ids=repr)
-def test_f37_metadata_partition_that_is_no_number_then_is_refused(number: Any) -> None:
-    """The assignment refuses a number that no metadata partition can have."""
-    with pytest.raises(InvalidArgument, match=f"number from 0, got {number!r}"):
-        Assignment.of_metadata([0, number])
+@pytest.mark.parametrize(
+    ("numbers", "match"),
+    [
+        pytest.param([-1, 5, -3], "no metadata partition -3, -1", id="negative"),
+        *(
+            pytest.param([0, number], f"number from 0, got {number!r}", id=repr(number))
+            for number in (1.5, True, "1", None)
+        ),
+    ],
+)
+def test_f37_metadata_partition_when_no_number_then_refused(numbers: list[Any], match: str) -> None:
+    """The assignment refuses an impossible metadata partition by name before it reaches the log."""
+    with pytest.raises(InvalidArgument, match=match):
+        Assignment.of_metadata(numbers)

@@ -6,12 +6,13 @@ import errno
 import os
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rlmm.base.folder_lock import LOCK, folder_lock, owner_pid
-from rlmm.errors import ConfigError, LogUnavailable
+from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,17 @@ with folder_lock(Path(sys.argv[1])):
 """
 
 
+def assert_refused(
+    folder: Path, error: type[Exception], match: str, *, is_observer: bool = False
+) -> None:
+    with pytest.raises(error, match=match), folder_lock(folder, is_observer=is_observer):
+        pass
+
+
+def fail_with(number: int, *_: object) -> int:
+    raise OSError(number, os.strerror(number))
+
+
 def test_lock_when_held_by_another_process_then_is_refused_with_its_pid(tmp_path: Path) -> None:
     """The refusal names the folder, the owner and the remedy."""
     with subprocess.Popen(
@@ -35,18 +47,16 @@ def test_lock_when_held_by_another_process_then_is_refused_with_its_pid(tmp_path
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
         assert owner_pid(tmp_path) == other.pid
-        with (
-            pytest.raises(ConfigError, match=f"in use by process {other.pid}; choose another"),
-            folder_lock(tmp_path),
-        ):
-            pass
+        for is_observer in (False, True):
+            message = f"in use by process {other.pid}; choose another"
+            assert_refused(tmp_path, FolderInUse, message, is_observer=is_observer)
         other.kill()
     assert owner_pid(tmp_path) is None
     with folder_lock(tmp_path):
         assert owner_pid(tmp_path) == os.getpid()
 
 
-def test_lock_when_the_folder_is_made_then_is_closed_to_other_users(tmp_path: Path) -> None:
+def test_lock_when_the_folder_is_made_then_closed_to_other_users(tmp_path: Path) -> None:
     """A new folder is closed to other users of the machine, and an existing one keeps its mode."""
     before = os.umask(0o022)
     try:
@@ -73,8 +83,7 @@ def test_lock_when_the_folder_is_a_file_then_says_so(tmp_path: Path) -> None:
     """The error names the file, and nothing else is touched."""
     path = tmp_path / "file"
     path.write_text("")
-    with pytest.raises(ConfigError, match="cannot be used as data_dir"), folder_lock(path):
-        pass
+    assert_refused(path, ConfigError, "cannot be used as data_dir")
 
 
 @pytest.mark.parametrize("text", ["", "no number\n", "\xff"], ids=["empty", "words", "not ascii"])
@@ -93,22 +102,15 @@ def test_lock_when_an_observer_may_not_write_then_none_is_needed(
         patch.setattr(os, "open", read_only(number))
         with folder_lock(tmp_path, is_observer=True):
             pass
-        with pytest.raises(ConfigError, match="cannot be used as data_dir"), folder_lock(tmp_path):
-            pass
+        assert_refused(tmp_path, ConfigError, "cannot be used as data_dir")
     assert not list(tmp_path.iterdir())
 
 
-def test_lock_when_an_observer_comes_to_a_folder_in_use_then_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lock_when_in_use_then_no_observer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An observer is refused while a writer holds the folder, and observers share it."""
     with folder_lock(tmp_path), monkeypatch.context() as patch:
         patch.setattr(os, "open", read_only(errno.EROFS))
-        with (
-            pytest.raises(ConfigError, match=f"in use by process {os.getpid()}"),
-            folder_lock(tmp_path, is_observer=True),
-        ):
-            pass
+        assert_refused(tmp_path, ConfigError, f"in use by process {os.getpid()}", is_observer=True)
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", read_only(errno.EROFS))
         with folder_lock(tmp_path, is_observer=True), folder_lock(tmp_path, is_observer=True):
@@ -117,49 +119,30 @@ def test_lock_when_an_observer_comes_to_a_folder_in_use_then_is_refused(
 
 
 def read_only(number: int) -> Callable[..., int]:
-    """Act like `os.open` of a read-only file system."""
     opens = os.open
 
     def opened(path: Path, flags: int, *arguments: int) -> int:
         if flags & (os.O_RDWR | os.O_WRONLY):
-            raise OSError(number, os.strerror(number))
+            return fail_with(number)
         return opens(path, flags, *arguments)
 
     return opened
 
 
 @pytest.mark.parametrize("call", ["open", "pwrite"])
-def test_lock_on_a_full_disk_fails(
+def test_lock_when_the_disk_is_full_then_says_so_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     """The error names the full disk, is no configuration error, and leaves no lock."""
-
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, call, full)
-        with (
-            pytest.raises(LogUnavailable, match="as data_dir: No space left on device; make room"),
-            folder_lock(tmp_path),
-        ):
-            pass
+        patched.setattr(os, call, partial(fail_with, errno.ENOSPC))
+        assert_refused(tmp_path, LogUnavailable, "as data_dir: No space left on device; make room")
     with folder_lock(tmp_path):
         assert owner_pid(tmp_path) == os.getpid()
 
 
-def test_lock_when_the_disk_of_an_observer_is_full_then_is_held_without_a_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lock_when_disk_full_then_no_pid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An observer on a full disk holds the lock without writing its process id."""
-
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "pwrite", full)
-    with (
-        folder_lock(tmp_path, is_observer=True),
-        pytest.raises(ConfigError, match="in use by another process"),
-        folder_lock(tmp_path),
-    ):
-        pass
+    monkeypatch.setattr(os, "pwrite", partial(fail_with, errno.ENOSPC))
+    with folder_lock(tmp_path, is_observer=True):
+        assert_refused(tmp_path, ConfigError, "in use by another process")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
@@ -34,21 +33,6 @@ class OneState:
         return self.shard.position, ReplayHistory(), list(self.shard.image_parts())
 
 
-async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path: Path) -> None:
-    """The restored state is set apart for the collector as a whole; keeping it is not."""
-    done: list[int] = []
-    keeper = keeper_in(tmp_path, lambda: done.append(1))
-    keeper.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
-    assert (await keeper.flush()).written == (0,)
-    assert done == []
-    again = keeper_in(tmp_path, lambda: done.append(1))
-    again.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
-    restored = await again.restore(0, 0, 1)
-    assert restored is not None
-    assert restored.shard.position == 1
-    assert done == [1]
-
-
 def keeper_in(folder: Path, set_apart: Callable[[], None] = lambda: None) -> SnapshotKeeper:
     made = SnapshotKeeper(
         folder, SnapshotSettings(), PythonShard, SYSTEM_CLOCK, SNAPSHOT_DISK, set_apart
@@ -57,7 +41,23 @@ def keeper_in(folder: Path, set_apart: Callable[[], None] = lambda: None) -> Sna
     return made
 
 
-async def test_flush_when_the_log_is_not_known_then_names_the_obstacle(tmp_path: Path) -> None:
+async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path: Path) -> None:
+    """The restored state is frozen for the collector as a whole; keeping it freezes nothing."""
+    frozen: list[int] = []
+    keepers = [keeper_in(tmp_path, lambda: frozen.append(1)) for _ in range(2)]
+    for keeper in keepers:
+        keeper.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
+    flushed = await keepers[0].flush()
+    assert flushed.written == (0,)
+    assert frozen == []
+    position = OneState().shard.position
+    restored = await keepers[1].restore(0, 0, position)
+    assert restored is not None
+    assert restored.shard.position == position
+    assert frozen == [1]
+
+
+async def test_flush_when_the_log_is_not_known_then_says_so(tmp_path: Path) -> None:
     """A flush says that the log is unknown, which differs from a flush with nothing to write."""
     keeper = keeper_in(tmp_path)
     obstacle = (await keeper.flush()).obstacle

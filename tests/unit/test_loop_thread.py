@@ -59,7 +59,7 @@ async def test_work_when_the_caller_has_a_loop_then_is_awaited(thread: LoopThrea
 
 
 def test_call_when_closed_meanwhile_then_ends_and_the_thread_is_over(thread: LoopThread) -> None:
-    """A close ends the waiting calls and the thread."""
+    """A close ends waiting calls and the thread; a later call is refused, its coroutine closed."""
     begun = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(lambda: thread.wait(forever(begun)))
@@ -69,23 +69,20 @@ def test_call_when_closed_meanwhile_then_ends_and_the_thread_is_over(thread: Loo
             waiting.result(5)
     assert not is_alive()
     thread.close()
-
-
-def test_call_when_closed_before_then_is_refused(thread: LoopThread) -> None:
-    """A call on a closed loop is refused, and its coroutine is not left unawaited."""
-    thread.close()
     with pytest.raises(Stopped):
         thread.wait(thread_name())
 
 
-def test_call_when_on_the_loop_itself_then_is_refused(thread: LoopThread) -> None:
-    """A call on the loop itself would wait for itself and is refused."""
+def test_call_or_close_when_on_the_loop_itself_then_is_refused(thread: LoopThread) -> None:
+    """A call or a close on the loop itself would wait for itself and is refused."""
 
     async def ask() -> str:
         return thread.wait(thread_name())
 
     with pytest.raises(InvalidArgument, match="its own event loop"):
         thread.wait(ask())
+    with pytest.raises(InvalidArgument):
+        thread.call(thread.close)
 
 
 def in_a_child(work: Callable[[], str]) -> str:
@@ -128,9 +125,7 @@ def test_call_when_made_by_a_fork_then_is_refused(thread: LoopThread, is_busy: b
     assert thread.wait(thread_name()) == NAME
 
 
-def test_call_when_its_thread_is_interrupted_then_is_cancelled_on_the_loop(
-    thread: LoopThread, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_call_when_interrupted_cancels(thread: LoopThread, monkeypatch: pytest.MonkeyPatch) -> None:
     """The interrupted call is cancelled on the loop."""
     ended = threading.Event()
 
@@ -160,9 +155,7 @@ def test_call_when_its_thread_is_interrupted_then_is_cancelled_on_the_loop(
     assert ended.wait(DEADLINE_S)
 
 
-def test_wait_when_interrupted_while_the_loop_begins_it_then_only_the_interrupt_is_raised(
-    thread: LoopThread, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wait_when_interrupted_raises(thread: LoopThread, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupted wait raises only the interrupt, and the work on the loop goes on."""
     begun, may_end = threading.Event(), threading.Event()
     submit = thread._submit
@@ -192,6 +185,7 @@ class Client:
         self.waiting = threading.Semaphore(0)
 
     async def ask(self, turns: int) -> str:
+        """Return so many turns of the loop after the end."""
         self.waiting.release()
         await self._over.wait()
         for _ in range(turns):
@@ -213,7 +207,7 @@ class BlockingClient(BlockingCalls[Client]):
     count = called(Client.count)
 
 
-def test_calls_when_closed_with_an_ending_then_have_their_outcome(thread: LoopThread) -> None:
+def test_calls_when_closed_with_an_ending_then_end_by_themselves(thread: LoopThread) -> None:
     """The loop runs until every call has ended."""
     client = thread.call(Client)
     with ThreadPoolExecutor(4) as pool:
@@ -241,12 +235,6 @@ def test_calls_when_made_while_it_is_being_closed_then_answered_or_refused() -> 
                 assert isinstance(call.exception(DEADLINE_S), Stopped | None)
 
 
-def test_close_when_called_from_within_then_refused(thread: LoopThread) -> None:
-    """A thread cannot wait for its own end."""
-    with pytest.raises(InvalidArgument):
-        thread.call(thread.close)
-
-
 def test_blocking_verb_then_keeps_name_docstring_parameters_and_types(thread: LoopThread) -> None:
     """A wrong argument is an error of the type checker; `warn_unused_ignores` holds that."""
     client = BlockingClient(thread)
@@ -261,7 +249,7 @@ def test_blocking_verb_then_keeps_name_docstring_parameters_and_types(thread: Lo
 
 
 async def test_blocking_verb_when_called_on_an_event_loop_then_refused(thread: LoopThread) -> None:
-    """The call is refused as it would block the loop; the message names the alternative."""
+    """The call is refused since it would block the loop; the message names the alternative."""
     client = BlockingClient(thread)
     with pytest.raises(InvalidArgument, match="use the client itself"):
         client.count(1)

@@ -26,9 +26,7 @@ def resolve(module: str, *names: str) -> object:
 
 
 @pytest.mark.parametrize("name", DOCUMENTED, ids=".".join)
-def test_documented_name_still_works_and_warns_where_it_moved(
-    name: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documented_name_works_and_warns(name: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """An old name gives the object of its new place, which the warning names."""
     for module in MODULES:
         monkeypatch.delitem(sys.modules, module, raising=False)

@@ -49,7 +49,7 @@ async def running(parts: TaskGroup) -> AsyncIterator[asyncio.Task[None]]:
 async def test_part_when_it_is_ended_then_ends_nobody_else_however_it_takes_it(
     part: object, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A part that raises while it is stopped is logged, stops no other, and is followed up."""
+    """A part that raises while it stops is logged and stops no other; its follow-up runs."""
     parts = TaskGroup()
     parts.add("other", lasting)
     parts.add("ended", part, "owner")  # type: ignore[arg-type]

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.support.blocking import nothing_blocks
 from tests.support.repository import tree
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Iterator
 
     from rlmm.base.threads import BackgroundWork
 
@@ -40,27 +41,33 @@ asyncio.run(main())
 """
 
 
-WAYS: dict[str, Callable[[Callable[[], str]], Awaitable[str]]] = {
-    "own": lambda work: in_own_thread("own-test", work),
-    "background": lambda work: in_background(lambda _: work(), "own-test"),
+Way = Callable[[Callable[[], object]], Coroutine[Any, Any, object]]
+WAYS: dict[str, Way] = {
+    "own": lambda work: in_own_thread("thread-of-a-test", work),
+    "background": lambda work: in_background(lambda _: work(), "thread-of-a-test"),
 }
 
 
-@pytest.mark.parametrize("do", WAYS.values(), ids=WAYS)
-async def test_work_then_is_done_in_a_thread_that_is_over_afterwards(
-    do: Callable[[Callable[[], str]], Awaitable[str]],
-) -> None:
-    """The thread has the given name, returns the result or error of the work, and ends."""
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
     before = set(threading.enumerate())
-    assert (await do(lambda: threading.current_thread().name)).startswith("own-test")
+    yield
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+async def test_work_then_is_done_in_a_thread_that_is_over_afterwards(way: Way) -> None:
+    """The thread returns its result or raises its error, has the given name, and ends."""
+    before = set(threading.enumerate())
+    name = await way(lambda: threading.current_thread().name)
+    assert str(name).startswith("thread-of-a-test")
     with pytest.raises(ZeroDivisionError):
-        await do(lambda: str(1 // 0))
+        await way(lambda: 1 // 0)
     assert set(threading.enumerate()) <= before
 
 
 async def test_work_when_its_caller_is_cancelled_then_is_waited_for() -> None:
     """A cancellation takes effect when the thread is over."""
-    before = set(threading.enumerate())
     gate, done = threading.Event(), []
 
     def work() -> None:
@@ -74,10 +81,9 @@ async def test_work_when_its_caller_is_cancelled_then_is_waited_for() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert done
-    assert set(threading.enumerate()) <= before
 
 
-async def test_work_that_hangs_when_cancelled_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_work_when_it_hangs_then_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancelled caller leaves a hanging thread behind, which ends with its work."""
     monkeypatch.setattr("rlmm.base.threads._GRACE_S", 0.0)
     before = set(threading.enumerate())
@@ -101,7 +107,7 @@ def test_work_when_it_hangs_for_ever_then_does_not_hold_up_the_end_of_the_interp
     assert ended.returncode == 0
 
 
-async def test_background_work_then_waits_for_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_background_work_when_lingering_then_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     """The call returns after the end of the thread, not only after the result."""
     released = threading.Event()
     loop = asyncio.get_running_loop()

@@ -57,7 +57,6 @@ def early_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
 
 
 def made(request: pytest.FixtureRequest, kind: str) -> ExecutionEngine:
-    """Return an engine; the first caller starts Spark."""
     if kind == "in-process":
         return InProcess()
     if kind == "threads":

@@ -33,9 +33,7 @@ def test_unit_when_its_worker_is_killed_once_then_is_run_again(
     assert runs(tmp_path, 4) == 2
 
 
-def test_unit_when_it_always_kills_its_worker_then_it_alone_is_lost(
-    dying_engine: ExecutionEngine, tmp_path: Path
-) -> None:
+def test_unit_when_it_kills_always_then_lost(dying_engine: ExecutionEngine, tmp_path: Path) -> None:
     """A unit that always kills its worker is lost alone, after two jobs."""
     told: list[object] = []
     units = [Unit(number, "die" if number == 3 else "", tmp_path) for number in range(6)]
@@ -46,9 +44,7 @@ def test_unit_when_it_always_kills_its_worker_then_it_alone_is_lost(
     assert runs(tmp_path, 3) == 8
 
 
-def test_unit_when_its_job_fails_beside_it_then_is_not_run_by_two_workers_at_a_time(
-    dying_engine: ExecutionEngine, tmp_path: Path
-) -> None:
+def test_unit_when_job_fails_then_one_worker(dying_engine: ExecutionEngine, tmp_path: Path) -> None:
     """The worker of a failed job has ended before another worker gets its unit."""
     units = [Unit(1, "hang-once", tmp_path), Unit(2, "die-beside", tmp_path)]
     was_running, lost = dying_engine.run_units(units, work)
@@ -69,28 +65,19 @@ def test_outcome_when_its_task_has_ended_then_is_told_while_others_still_run(
     assert early_engine.run_units(units, work, hear) == [1, 4]
 
 
-def test_units_when_they_are_run_then_each_is_a_task_of_its_own(
-    spark_engine: ExecutionEngine,
-) -> None:
-    """
-    The engine runs each unit in a task of its own, so that a unit that kills its worker kills no
-    other unit.
-    """
+def test_units_when_run_then_each_is_a_task(spark_engine: ExecutionEngine) -> None:
+    """Each unit runs in a task of its own, so one that kills its worker kills no other unit."""
     tasks = spark_engine.run_units([Unit(number, "task") for number in range(20)], work)
     assert len(set(tasks)) == 20
 
 
-def test_units_when_they_are_run_then_each_is_run_once(
-    spark_engine: ExecutionEngine, tmp_path: Path
-) -> None:
+def test_units_when_run_then_each_runs_once(spark_engine: ExecutionEngine, tmp_path: Path) -> None:
     """Spark runs each job once."""
     spark_engine.run_units([Unit(number, "", tmp_path) for number in range(12)], work)
     assert [runs(tmp_path, number) for number in range(12)] == [1] * 12
 
 
-def test_call_when_it_is_cancelled_then_no_worker_goes_on(
-    spark_engine: ExecutionEngine, tmp_path: Path
-) -> None:
+def test_call_when_cancelled_then_all_end(spark_engine: ExecutionEngine, tmp_path: Path) -> None:
     """A cancelled call ends a hanging unit with its worker before it returns."""
 
     def cancel() -> None:
@@ -105,9 +92,7 @@ def test_call_when_it_is_cancelled_then_no_worker_goes_on(
     assert not is_running(int((tmp_path / "hanging").read_text()))
 
 
-def test_call_when_it_is_interrupted_then_no_worker_goes_on(
-    spark_engine: ExecutionEngine, tmp_path: Path
-) -> None:
+def test_call_when_interrupted_then_all_end(spark_engine: ExecutionEngine, tmp_path: Path) -> None:
     """A keyboard interrupt ends the call with its job and workers, and the next call works."""
 
     units = [Unit(1, "hang", tmp_path), Unit(2, "interrupt", tmp_path, os.getpid())]
@@ -135,9 +120,7 @@ def of_the_driver_alone(
 def test_engine_when_workers_have_another_version_then_is_unfit(
     rdd_engine: ExecutionEngine, not_waiting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The engine runs nothing and names both versions when driver and workers have different versions.
-    """
+    """With different versions of driver and workers the engine runs nothing and names both."""
     monkeypatch.setattr(rounds, "TaskContext", partial(TaskContext, version="0.0.1"))
     with pytest.raises(EngineUnfit, match=r"no unit can run: the driver is rlmm 0\.0\.1, a worker"):
         rdd_engine.run_units([Unit(1), Unit(2)], work)

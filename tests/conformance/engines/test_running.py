@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from spark_tiering.execution.protocol import ExecutionEngine
 
 
-def test_outcomes_when_all_units_are_done_then_stand_in_the_order_of_the_units(
-    engine: ExecutionEngine,
-) -> None:
+def test_outcomes_when_all_are_done_then_in_order_of_units(engine: ExecutionEngine) -> None:
     """The outcomes stand in the order of the units, whichever unit was done first."""
     units = [Unit(number) for number in range(20)]
     assert engine.run_units(units, work) == [number**2 for number in range(20)]
@@ -32,13 +30,8 @@ def test_outcomes_when_there_are_no_units_then_are_none(engine: ExecutionEngine)
     assert not told
 
 
-def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
-    engine: ExecutionEngine,
-) -> None:
-    """
-    The engine reports each unit's outcome once, in the thread that called it, so that the caller
-    needs no lock.
-    """
+def test_outcome_when_known_then_reported_in_the_callers_thread(engine: ExecutionEngine) -> None:
+    """The engine reports each outcome once, in the caller's thread, so no lock is needed."""
     told: list[object] = []
     threads: set[threading.Thread] = set()
 
@@ -60,12 +53,8 @@ def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
         ("unsendable", "its result cannot be sent: "),
     ],
 )
-def test_unit_when_it_fails_then_it_alone_is_lost(
-    engine: ExecutionEngine, does: str, why: str
-) -> None:
-    """
-    A unit that raises, exits or returns a value that cannot be sent is lost alone, with the reason.
-    """
+def test_unit_when_it_fails_then_lost_alone(engine: ExecutionEngine, does: str, why: str) -> None:
+    """A unit that raises, exits or returns an unsendable value is lost alone, with the reason."""
     outcomes = engine.run_units([Unit(4), Unit(5, does), Unit(6)], work)
     lost = outcomes[1]
     assert isinstance(lost, UnitLost)
@@ -74,20 +63,13 @@ def test_unit_when_it_fails_then_it_alone_is_lost(
     assert [outcomes[0], outcomes[2]] == [16, 36]
 
 
-def test_unit_when_it_fails_then_is_not_tried_again(
-    engine: ExecutionEngine, tmp_path: Path
-) -> None:
-    """
-    The engine does not repeat a unit that failed by itself; it repeats a unit only when its worker
-    died.
-    """
+def test_unit_when_it_fails_then_not_repeated(engine: ExecutionEngine, tmp_path: Path) -> None:
+    """The engine repeats a unit only when its worker died, not when the unit failed."""
     engine.run_units([Unit(1, "raise", tmp_path)], work)
     assert runs(tmp_path, 1) == 1
 
 
-def test_unit_when_its_function_changes_it_then_the_caller_keeps_it_as_it_was(
-    engine: ExecutionEngine,
-) -> None:
+def test_unit_when_its_function_changes_it_then_is_a_copy(engine: ExecutionEngine) -> None:
     """A unit gets a copy of its arguments, also on an engine in the same process."""
     unit = Unit(2)
     engine.run_units([unit], work)
@@ -101,9 +83,7 @@ def test_function_when_it_is_a_closure_then_is_run(engine: ExecutionEngine) -> N
     assert engine.run_units([1, 2], partial(pow, 3)) == [3, 9]
 
 
-def test_call_when_the_one_who_is_told_raises_then_ends_with_that(
-    engine: ExecutionEngine, tmp_path: Path
-) -> None:
+def test_call_when_its_callback_raises_then_ends(engine: ExecutionEngine, tmp_path: Path) -> None:
     """An error of the caller's own callback ends the call, and the next call works."""
 
     class OwnTrouble(Exception):
@@ -117,9 +97,7 @@ def test_call_when_the_one_who_is_told_raises_then_ends_with_that(
     assert engine.run_units([Unit(7)], work) == [49]
 
 
-def test_engine_when_it_was_cancelled_then_runs_nothing_any_more(
-    engine: ExecutionEngine, tmp_path: Path
-) -> None:
+def test_engine_when_cancelled_then_runs_nothing(engine: ExecutionEngine, tmp_path: Path) -> None:
     """A cancelled engine loses all units of a later call with one reason."""
     engine.cancel()
     outcomes = engine.run_units([Unit(1, "", tmp_path), Unit(2, "", tmp_path)], work)

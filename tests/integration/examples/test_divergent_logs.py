@@ -1,6 +1,4 @@
-"""
-A broker whose log differs from its predecessor's, and the predecessor's segments that it serves.
-"""
+"""A broker whose log differs from its predecessor's, and the predecessor's segments."""
 
 from __future__ import annotations
 
@@ -30,12 +28,8 @@ def fill(log: LocalLog, size: int, value: bytes, timestamp_ms: int) -> None:
     log.roll()
 
 
-async def test_f110_segment_when_its_end_is_of_a_divergent_log_then_that_is_not_served(
-    brokers: tuple[Broker, Broker],
-) -> None:
-    """
-    Failure scenario F110: the broker serves no record behind the end of an epoch in its own log.
-    """
+async def test_f110_segment_when_its_end_diverges_then_cut(brokers: tuple[Broker, Broker]) -> None:
+    """F110: the broker serves no record behind the end of an epoch in its own log."""
     one, two = brokers
     before = one.become_leader(TP, 0)
     before.append(*[b"both"] * 15, timestamp_ms=100)
@@ -64,10 +58,7 @@ async def test_f110_segment_when_its_end_is_of_a_divergent_log_then_that_is_not_
 async def test_f110_segment_when_it_goes_on_in_an_epoch_that_is_not_here_then_that_is_not_served(
     brokers: tuple[Broker, Broker],
 ) -> None:
-    """
-    Failure scenario F110: of a segment of two epochs the broker serves only the epoch in its own
-    log.
-    """
+    """F110: of a segment of two epochs the broker serves only the epoch in its own log."""
     one, two = brokers
     log = one.become_leader(TP, 0)
     log.append(*[b"both"] * 10)
@@ -86,9 +77,7 @@ async def test_f110_segment_when_it_goes_on_in_an_epoch_that_is_not_here_then_th
     assert await two.reader.latest_tiered_offset(TP, own) == 9
 
 
-async def test_broker_when_it_is_told_again_that_it_leads_then_its_epochs_stay(
-    brokers: tuple[Broker, Broker],
-) -> None:
+async def test_broker_when_it_leads_again_then_epochs_stay(brokers: tuple[Broker, Broker]) -> None:
     """A broker that becomes leader twice in one epoch keeps the start of that epoch."""
     broker, _ = brokers
     log = broker.become_leader(TP, 0)

@@ -18,9 +18,7 @@ NOTEBOOK = tree.ROOT / "examples" / "spark_tiering" / "tiering.ipynb"
 
 
 @pytest.mark.timeout(TIMEOUT_S)
-def test_notebook_when_executed_then_plans_copies_reads_and_keeps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_notebook_when_run_then_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every cell of the notebook runs in a kernel of its own and shows the results in its text."""
     monkeypatch.setenv("WORK_DIR", str(tmp_path))
     monkeypatch.delenv("LOG_DIR", raising=False)

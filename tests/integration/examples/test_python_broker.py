@@ -1,6 +1,4 @@
-"""
-The example broker: the failure scenarios of copying and reading, as far as they are a broker's.
-"""
+"""The example broker: the failure scenarios of copying and reading that concern a broker."""
 
 from __future__ import annotations
 
@@ -33,8 +31,6 @@ CS, CF, DS, _ = SegmentState
 
 
 class IllTier(Tier):
-    """A store whose calls fail as the test sets."""
-
     def __init__(self) -> None:
         super().__init__()
         self.failures: list[Exception] = []
@@ -68,8 +64,14 @@ class Town:
         metadata = self.service.client(broker_id, settings)
         return Broker(broker_id, metadata, self.tier, now_ms=lambda: self.now_ms, **options)
 
+    def leading(self, *sizes: int, epoch: int = 0, **options: Any) -> tuple[Broker, LocalLog]:
+        """Return a broker that leads with sealed segments of so many records each, and its log."""
+        broker = self.broker(**options)
+        log = broker.become_leader(TP, epoch)
+        fill(log, *sizes)
+        return broker, log
+
     async def tiered(self, segment: SegmentMetadata, records: Sequence[Record]) -> None:
-        """Copy a segment as another broker."""
         await self.all.add_segment(segment)
         await self.tier.put(segment, records)
         await self.all.update_segment(finished(segment.id))
@@ -91,16 +93,13 @@ async def town() -> Town:
 
 
 def fill(log: LocalLog, *sizes: int, timestamp_ms: int = 0) -> None:
-    """Append sealed segments of so many records each."""
     for size in sizes:
         log.append(*[b"x"] * size, timestamp_ms=timestamp_ms)
         log.roll()
 
 
 @pytest.mark.parametrize("kind", ["async-unix", "stand-in"])
-async def test_broker_when_it_becomes_leader_then_tiers_and_reads_back_what_it_trimmed(
-    kind: str,
-) -> None:
+async def test_broker_when_it_leads_then_tiers_and_reads_back_what_it_trimmed(kind: str) -> None:
     """The leader copies, and reads records below the local log start from their segments."""
     async with cluster_of(kind) as cluster:
         broker = Broker(1, await cluster.client(1), Tier())
@@ -124,16 +123,9 @@ async def test_broker_when_it_becomes_leader_then_tiers_and_reads_back_what_it_t
             await broker.copier._metadata.segment_for(TP, 0, 0)
 
 
-async def test_f102_copy_when_it_was_started_and_not_finished_then_made_again_under_a_new_id(
-    town: Town,
-) -> None:
-    """
-    Failure scenario F102: an unfinished copy is made again under a new id, and reported when it is
-    old.
-    """
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10)
+async def test_f102_copy_when_not_finished_then_made_again_under_a_new_id(town: Town) -> None:
+    """F102: an unfinished copy is made again under a new id, and reported when it is old."""
+    broker, _ = town.leading(10)
     town.tier.failures = [TierUnavailable("gone in the middle")]
     assert await broker.tick() == {TP: 0}
     assert await town.states() == [CS]
@@ -145,9 +137,7 @@ async def test_f102_copy_when_it_was_started_and_not_finished_then_made_again_un
     assert old.state is CS
 
 
-async def test_f103_leaders_when_their_logs_rolled_differently_then_no_hole_and_nothing_twice(
-    town: Town,
-) -> None:
+async def test_f103_leaders_when_logs_rolled_differently_then_no_hole(town: Town) -> None:
     """Failure scenario F103: a leader copies the offsets that no finished copy covers, by epoch."""
     one, two = town.broker(1), town.broker(2)
     fill(one.become_leader(TP, 0), 10, 10)
@@ -166,12 +156,8 @@ async def test_f103_leaders_when_their_logs_rolled_differently_then_no_hole_and_
     assert (await town.ranges())[-1] == (35, 39)
 
 
-async def test_f103_segment_when_its_beginning_is_covered_then_only_the_rest_is_copied(
-    town: Town,
-) -> None:
-    """
-    Failure scenario F103: the broker copies only the rest of a segment whose beginning is covered.
-    """
+async def test_f103_segment_when_its_beginning_is_covered_then_rest_copied(town: Town) -> None:
+    """F103: the broker copies only the rest of a segment whose beginning is covered."""
     one, two = town.broker(1), town.broker(2)
     fill(one.become_leader(TP, 0), 10)
     await one.tick()
@@ -183,12 +169,9 @@ async def test_f103_segment_when_its_beginning_is_covered_then_only_the_rest_is_
     assert await town.ranges() == [(0, 9), (10, 24)]
 
 
-async def test_f104_custom_metadata_then_in_the_finish_and_kept_through_the_deletion(
-    town: Town,
-) -> None:
+async def test_f104_custom_metadata_then_kept_through_the_deletion(town: Town) -> None:
     """Failure scenario F104: the store's custom metadata stays until the segment is deleted."""
-    broker = town.broker()
-    fill(broker.become_leader(TP, 0), 10)
+    broker, _ = town.leading(10)
     await broker.tick()
     (segment,) = [one async for one in town.all.list_segments(TP)]
     assert segment.custom_metadata == b"v1:10"
@@ -210,13 +193,9 @@ async def test_f105_upload_when_it_hangs_then_other_partitions_go_on(town: Town)
 
 
 @pytest.mark.parametrize("fault", ["is_not_ready", "is_unavailable"])
-async def test_f106_metadata_when_not_ready_then_not_one_object_is_written(
-    town: Town, fault: str
-) -> None:
+async def test_f106_metadata_when_not_ready_then_no_object_written(town: Town, fault: str) -> None:
     """Failure scenario F106: the broker writes no object before it can register the copy."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10)
+    broker, log = town.leading(10)
     setattr(town.service.faults, fault, True)
     for _ in range(3):
         assert await broker.copier.copy(TP, log) == 0
@@ -228,8 +207,7 @@ async def test_f106_metadata_when_not_ready_then_not_one_object_is_written(
 
 async def test_f107_copy_when_made_twice_then_nothing_is_copied_again(town: Town) -> None:
     """Failure scenario F107: the second run copies nothing."""
-    broker = town.broker()
-    fill(broker.become_leader(TP, 0), 10, 10)
+    broker, _ = town.leading(10, 10)
     assert await broker.tick() == {TP: 2}
     assert await broker.tick() == {TP: 0}
     segments = [segment async for segment in town.all.list_segments(TP)]
@@ -239,8 +217,7 @@ async def test_f107_copy_when_made_twice_then_nothing_is_copied_again(town: Town
 
 async def test_f108_upload_when_refused_for_good_then_undone_and_forgotten(town: Town) -> None:
     """Failure scenario F108: the broker undoes a refused upload: object deleted, metadata ended."""
-    broker = town.broker()
-    fill(broker.become_leader(TP, 0), 10)
+    broker, _ = town.leading(10)
     town.tier.failures = [TierRefused("never")]
     assert await broker.tick() == {TP: 0}
     assert (await town.states(), town.tier.objects) == ([], {})
@@ -248,12 +225,8 @@ async def test_f108_upload_when_refused_for_good_then_undone_and_forgotten(town:
 
 
 async def test_f108_deletion_when_it_fails_then_stays_known_and_is_tried_again(town: Town) -> None:
-    """
-    Failure scenarios F108 and F114: the next run finds a started deletion by its state and ends it.
-    """
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10)
+    """F108, F114: the next run finds a started deletion by its state and ends it."""
+    broker, _ = town.leading(10)
     town.tier.failures = [TierRefused("never")]
     town.tier.is_deleting = False
     assert await broker.tick() == {TP: 0}
@@ -267,9 +240,7 @@ async def test_f108_deletion_when_it_fails_then_stays_known_and_is_tried_again(t
 
 async def test_f109_segment_when_not_sealed_or_not_stable_then_not_copied(town: Town) -> None:
     """Failure scenario F109: the active segment and open transactions stay local."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10, 10)
+    broker, log = town.leading(10, 10)
     log.append(b"newest")
     log.last_stable_offset = 15
     assert await broker.tick() == {TP: 1}
@@ -281,9 +252,7 @@ async def test_f109_segment_when_not_sealed_or_not_stable_then_not_copied(town: 
 
 async def test_f109_segment_when_its_epochs_are_not_known_then_an_error(town: Town) -> None:
     """Failure scenario F109: a segment whose leader epochs are unknown is an error."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10)
+    broker, log = town.leading(10)
     log.epochs = {3: 5}
     with pytest.raises(EpochUnknown):
         await broker.copier.copy(TP, log)
@@ -291,12 +260,8 @@ async def test_f109_segment_when_its_epochs_are_not_known_then_an_error(town: To
 
 
 async def test_f110_lookup_when_the_epoch_of_the_data_misses_then_fails_closed(town: Town) -> None:
-    """
-    Failure scenario F110: a segment of a divergent log is not served although it covers the offset.
-    """
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10, 10)
+    """F110: a segment of a divergent log is not served although it covers the offset."""
+    broker, log = town.leading(10, 10)
     await town.tiered(started(segment_id("foreign", TP), 0, 9, {5: 0}), log.read(0))
     log.trim(15)
     assert await broker.fetch(TP, 3) == BROKEN
@@ -306,13 +271,9 @@ async def test_f110_lookup_when_the_epoch_of_the_data_misses_then_fails_closed(t
     assert await broker.fetch(TP, 3) == BROKEN
 
 
-async def test_f110_lookup_then_uses_the_epoch_of_the_data_and_not_the_leaders(
-    town: Town,
-) -> None:
+async def test_f110_lookup_then_uses_the_epoch_of_the_data_and_not_the_leaders(town: Town) -> None:
     """Failure scenario F110: a record of an old epoch is found in that epoch, under any leader."""
-    broker = town.broker()
-    log = broker.become_leader(TP, 2)
-    fill(log, 10)
+    broker, log = town.leading(10, epoch=2)
     await broker.tick()
     broker.become_leader(TP, 9)
     fill(log, 10)
@@ -332,30 +293,23 @@ FAULTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("fault", "told"), FAULTS.values(), ids=FAULTS)
-async def test_f111_read_when_the_answer_is_not_known_then_retriable_and_never_out_of_range(
-    town: Town, fault: Any, told: Any
+@pytest.mark.parametrize(("fault", "expected"), FAULTS.values(), ids=FAULTS)
+async def test_f111_read_when_not_known_then_retriable(
+    town: Town, fault: Any, expected: Any
 ) -> None:
-    """
-    Failure scenario F111: a starting service gives a retriable error, so no consumer resets its
-    offset.
-    """
-    broker = town.broker()
-    log = broker.become_leader(TP, 0)
-    fill(log, 10, 10)
+    """F111: a starting service gives a retriable error, so no consumer resets its offset."""
+    broker, log = town.leading(10, 10)
     await broker.tick()
     log.trim(20)
     fault(town)
     refused: Any = await broker.fetch(TP, 5)
-    assert refused == told
+    assert refused == expected
     assert refused.retriable
     for beyond in (-1, 21):
         assert await broker.fetch(TP, beyond) == OUT_OF_RANGE
 
 
-async def test_f112_offsets_when_metadata_is_not_ready_then_refused_and_not_guessed(
-    town: Town,
-) -> None:
+async def test_f112_offsets_when_metadata_is_not_ready_then_refused(town: Town) -> None:
     """Failure scenario F112: while metadata is not ready, offsets are refused and not guessed."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
@@ -381,13 +335,11 @@ async def test_f112_offsets_when_metadata_is_not_ready_then_refused_and_not_gues
         assert await ask() == NOT_AVAILABLE
 
 
-async def test_example_when_run_beside_a_service_then_tells_what_it_read(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_example_when_run_then_prints_its_reads(capsys: pytest.CaptureFixture[str]) -> None:
     """The example program reads every record from the first offset to the last."""
     async with cluster_of("async-unix") as cluster:
         await main(str(cluster.path))
-    told = capsys.readouterr().out.splitlines()
-    assert told[:2] == ["tiered: 3 segments", "the local log begins at offset 20"]
-    assert told[2:5] == [f"offset {offset}: 10 records" for offset in (0, 10, 20)]
-    assert len(told) == 8
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["tiered: 3 segments", "the local log begins at offset 20"]
+    assert lines[2:5] == [f"offset {offset}: 10 records" for offset in (0, 10, 20)]
+    assert len(lines) == 8

@@ -7,26 +7,40 @@ import shutil
 import signal
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from tests.kafka.plugin import built, our_bucket
+from tests.kafka.plugin import built, our_bucket, our_manager
 from tests.kafka.plugin_kafka import PluginKafka, plugin_kafka
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.server.serve_process import serving
 from tests.support.stores.s3_servers import BUCKET, moto_server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from contextlib import AbstractAsyncContextManager
 
+    from tests.kafka.fixtures import StockPeers
     from tests.kafka.jars import Jars
+    from tests.kafka.stock_manager import StockPeer
     from tests.support.server.serve_process import Serving
+    from tests.support.stores.s3_servers import Server
 
 
 class Beside(Protocol):
     def __call__(self, bootstrap: str, /) -> AbstractAsyncContextManager[Serving]: ...
+
+
+class NewPeer(Protocol):
+    def __call__(
+        self,
+        bootstrap: str,
+        cluster_id: str,
+        address: str,
+        broker_id: int = ...,
+        more: Mapping[str, str] = ...,
+    ) -> StockPeer: ...
 
 
 @pytest.fixture(scope="session")
@@ -60,17 +74,60 @@ def sidecar(tmp_path: Path, socket_path: Path) -> Beside:
     return beside
 
 
+class NewKafka(Protocol):
+    """Starts a broker with our plugins for one test, with the options of `plugin_kafka`."""
+
+    def __call__(self, **options: Any) -> PluginKafka: ...
+
+
 @pytest.fixture
-def our_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    with plugin_kafka(kafka_jars, tmp_path / "ours", plugins) as kafka:
-        yield kafka
+def new_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[NewKafka]:
+    with contextlib.ExitStack() as closing:
+
+        def begin(**options: Any) -> PluginKafka:
+            kafka = plugin_kafka(kafka_jars, tmp_path / "ours", plugins, **options)
+            return closing.enter_context(kafka)
+
+        yield begin
+
+
+@pytest.fixture
+def our_kafka(new_kafka: NewKafka) -> PluginKafka:
+    return new_kafka()
+
+
+@pytest.fixture
+def s3(tmp_path: Path) -> Iterator[Server]:
+    with moto_server(tmp_path) as server:
+        yield server
 
 
 @pytest.fixture
 def our_kafka_with_bucket(
-    kafka_jars: Jars, plugins: Path, tmp_path: Path
-) -> Iterator[tuple[PluginKafka, str]]:
-    with moto_server(tmp_path) as server:
-        storage = our_bucket(plugins, server.endpoint, BUCKET)
-        with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, storage=storage) as kafka:
-            yield kafka, server.endpoint
+    s3: Server, new_kafka: NewKafka, plugins: Path
+) -> tuple[PluginKafka, str]:
+    return new_kafka(storage=our_bucket(plugins, s3.endpoint, BUCKET)), s3.endpoint
+
+
+@pytest.fixture
+def new_peer(plugins: Path, stock_peer: StockPeers) -> NewPeer:
+    """Return a starter of Kafka's manager process with our manager in it, as broker *broker_id*."""
+
+    def begin(
+        bootstrap: str,
+        cluster_id: str,
+        address: str,
+        broker_id: int = 5,
+        more: Mapping[str, str] = {},
+    ) -> StockPeer:
+        settings = our_manager(plugins, address)
+        configuration = {
+            "manager.class.name": settings["remote.log.metadata.manager.class.name"],
+            "manager.class.path": settings["remote.log.metadata.manager.class.path"],
+            "cluster.id": cluster_id,
+            "sidecar.address": address,
+            **more,
+        }
+        return stock_peer(bootstrap, broker_id=broker_id, settings=configuration)
+
+    return begin

@@ -44,12 +44,8 @@ RATIOS = {
 
 @pytest.mark.long
 @pytest.mark.timeout(1_200)  # some fifteen starts of a broker, on a busy machine
-def test_quick_run_states_every_figure_beside_that_of_kafkas_manager(
-    kafka_jars: Jars, plugins: Path, tmp_path: Path
-) -> None:
-    """
-    The quick benchmark prints each figure once and positive for both managers and leaves no folder.
-    """
+def test_quick_run_states_figures_of_both(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> None:
+    """The quick benchmark prints each figure once for both managers and leaves no folder."""
     del kafka_jars, plugins  # the run finds them where they are, and does not wait for Maven
     output = tmp_path / "run.json"
     command = [sys.executable, "-m", "bench", "broker", "--quick", "--folder", str(tmp_path)]

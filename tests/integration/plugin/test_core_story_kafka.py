@@ -10,13 +10,8 @@ if TYPE_CHECKING:
     from tests.kafka.plugin_kafka import PluginKafka
 
 
-async def test_records_of_every_kind_when_tiered_and_trimmed_are_read_as_they_were_produced(
-    our_kafka: PluginKafka,
-) -> None:
-    """
-    aiokafka's consumer and Kafka's own read five codecs, headers, idempotent producers and
-    transactions over several segments, from anywhere, by time, in both levels.
-    """
+async def test_records_of_every_kind_when_tiered_are_read_unchanged(our_kafka: PluginKafka) -> None:
+    """Both consumers read codecs, headers, idempotence and transactions from the tier."""
     await our_kafka.create_topic("orders", partitions=2)
     story = CoreStory.of(our_kafka, "orders")
     await story.produce()

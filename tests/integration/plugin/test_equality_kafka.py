@@ -1,6 +1,5 @@
 """
-Our plugin and Kafka's own manager on one live topic, written by a tiering broker and by rival
-writers: every answer is equal, or a named rule explains the difference.
+Our plugin and Kafka's own manager on one live topic: answers are equal or a named rule applies.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm_conformance.rules import ConformanceRule
 from tests.kafka.clients import PAUSE_S, produce, until
 from tests.kafka.node import kafka_id
-from tests.kafka.plugin import our_manager
 from tests.kafka.side_by_side import Comparison, Question, compare, questions_about
 from tests.kafka.tiered import METADATA_PARTITIONS, user_partition_of
 from tests.kafka.tools import METADATA_TOPIC
@@ -30,10 +28,10 @@ from tests.support.records.rival_histories import EPOCHS, RivalHistory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
-    from pathlib import Path
 
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.segment import SegmentMetadata
+    from tests.integration.plugin.conftest import NewPeer
     from tests.kafka.fixtures import StockPeers
     from tests.kafka.plugin_kafka import PluginKafka
     from tests.kafka.stock_manager import StockPeer
@@ -58,17 +56,8 @@ def place_of(partition: TopicIdPartition) -> int:
 
 
 class BothFollow:
-    def __init__(self, kafka: PluginKafka, plugins: Path, stock_peer: StockPeers) -> None:
-        self.kafka = kafka
-        settings = our_manager(plugins, kafka.sidecar.address)
-        configuration = {
-            "manager.class.name": settings["remote.log.metadata.manager.class.name"],
-            "manager.class.path": settings["remote.log.metadata.manager.class.path"],
-            "cluster.id": kafka.node.cluster_id,
-            "sidecar.address": kafka.sidecar.address,
-        }
-        self.stock: StockPeer = stock_peer(kafka.bootstrap)
-        self.ours: StockPeer = stock_peer(kafka.bootstrap, broker_id=5, settings=configuration)
+    def __init__(self, kafka: PluginKafka, stock: StockPeer, ours: StockPeer) -> None:
+        self.kafka, self.stock, self.ours = kafka, stock, ours
         marked = (new_partition(f"mark-{number}") for number in count())
         self.marks: dict[int, TopicIdPartition] = {}
         while len(self.marks) < METADATA_PARTITIONS:
@@ -139,15 +128,15 @@ class BothFollow:
 
 
 @pytest.fixture
-def both(our_kafka: PluginKafka, plugins: Path, stock_peer: StockPeers) -> BothFollow:
-    return BothFollow(our_kafka, plugins, stock_peer)
+def both(our_kafka: PluginKafka, new_peer: NewPeer, stock_peer: StockPeers) -> BothFollow:
+    kafka = our_kafka
+    stock = stock_peer(kafka.bootstrap)
+    ours = new_peer(kafka.bootstrap, kafka.node.cluster_id, kafka.sidecar.address)
+    return BothFollow(kafka, stock, ours)
 
 
 async def live_topics(both: BothFollow) -> list[TopicIdPartition]:
-    """
-    Two topics of the broker: one with segments of two leader epochs and some lost to retention, one
-    that was deleted.
-    """
+    """Two topics: one with two leader epochs and lost segments, one that was deleted."""
     kafka = both.kafka
     for topic in ("orders", "gone"):
         await kafka.create_topic(topic)
@@ -172,13 +161,8 @@ def epochs_of(events: Iterable[LogEvent]) -> set[int]:
     return {epoch for event in events for epoch, _ in getattr(event, "epochs", ())}
 
 
-async def test_answers_when_a_broker_tiers_and_others_write_then_equal_or_by_a_named_rule(
-    both: BothFollow,
-) -> None:
-    """
-    All listings, sizes, watermarks and two thousand look-ups agree through copies, retention, a
-    deleted topic, a new leader epoch and rival brokers.
-    """
+async def test_answers_when_others_write_then_equal_or_by_a_named_rule(both: BothFollow) -> None:
+    """Both managers agree through copies, retention, deletion, a new epoch and rival brokers."""
     chance = random.Random(8)
     rivals = new_partition("rivals")
     await both.follow(rivals)
@@ -206,10 +190,7 @@ async def test_answers_when_a_broker_tiers_and_others_write_then_equal_or_by_a_n
 async def test_answers_when_histories_are_long_then_equal_or_by_a_named_rule(
     both: BothFollow, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Several seeds and tens of thousands of questions agree, also after a restart of the service from
-    its snapshots.
-    """
+    """Tens of thousands of questions agree, also after a restart from snapshots."""
     chance = random.Random(2)
     partitions = [new_partition(f"rivals-{seed}") for seed in range(SEEDS)]
     await both.follow(*partitions)

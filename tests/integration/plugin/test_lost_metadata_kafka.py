@@ -1,7 +1,4 @@
-"""
-The lost metadata topic, rebuilt from the bucket by `docs/operating.md`: the broker serves its tier
-again, with the service and with Kafka's own manager.
-"""
+"""The lost metadata topic, rebuilt from the bucket by `docs/operating.md`, serves both managers."""
 
 from __future__ import annotations
 
@@ -17,8 +14,6 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from tests.kafka.clients import until
 from tests.kafka.ledger import Ledger, Traffic
 from tests.kafka.node import CLEAN_STATUS, STARTED, TIERED
-from tests.kafka.plugin import our_storage
-from tests.kafka.plugin_kafka import plugin_kafka
 from tests.kafka.sidecar import CLEAN_STATUS as CLEAN_SIDECAR
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import METADATA_TOPIC
@@ -34,30 +29,30 @@ from tests.support.plugin.operator_commands import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from tests.kafka.jars import Jars
+    from tests.integration.plugin.conftest import NewKafka
     from tests.kafka.plugin_kafka import PluginKafka
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1_200)]
 
 TOPIC = "orders"
-FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 TRIMMED_S = 90.0
 
 
 @pytest.fixture
-def kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    folder = tmp_path / "ours"
-    storage = our_storage(plugins, folder / "tier")
-    with plugin_kafka(kafka_jars, folder, plugins, properties=SLOW, storage=storage) as started:
-        yield started
+def kafka(new_kafka: NewKafka) -> PluginKafka:
+    return new_kafka(properties=SLOW)
 
 
 def finished(kafka: PluginKafka) -> list[tuple[int, int]]:
     events = [one.event for one in kafka.metadata_events(TOPIC)]
-    done = {one.id for one in events if isinstance(one, SegmentUpdate) and one.state is FINISHED}
+    done = {
+        one.id
+        for one in events
+        if isinstance(one, SegmentUpdate) and one.state is SegmentState.COPY_SEGMENT_FINISHED
+    }
     return sorted(
         (one.start_offset, one.last_offset)
         for one in events
@@ -80,19 +75,17 @@ async def tier_of_both(kafka: PluginKafka, operator: Operator, traffic: Traffic)
 
 
 async def lose_by_deletion(kafka: PluginKafka) -> None:
-    """
-    Delete the topic. A service started then must not create or follow an empty one, and the broker
-    must give up no segment for it.
-    """
+    """Delete the topic; no empty one may be created or followed, no segment given up."""
     kafka.tools.topics("--delete", "--topic", METADATA_TOPIC)
     await until(lambda: not kafka.local_segments(METADATA_TOPIC, 0), "its log is gone")
     assert kafka.sidecar.stop() == CLEAN_SIDECAR
-    said = kafka.sidecar.log.position
+    position = kafka.sidecar.log.position
     kafka.sidecar.start()
     kafka.restart_broker()
     gone = "was there before and is gone: brokers would take an empty one"
     await until(
-        lambda: any(gone in line for line in kafka.sidecar.log.since(said)), "the service says so"
+        lambda: any(gone in line for line in kafka.sidecar.log.since(position)),
+        "the service says so",
     )
     assert METADATA_TOPIC not in kafka.tools.topics("--list")
     kafka.tools.topics(
@@ -100,13 +93,14 @@ async def lose_by_deletion(kafka: PluginKafka) -> None:
         "--replication-factor", "1", "--config", "retention.ms=-1",
         "--config", "cleanup.policy=delete",
     )  # fmt: skip
-    await refused_as_empty(kafka, said)
+    await refused_as_empty(kafka, position)
 
 
-async def refused_as_empty(kafka: PluginKafka, said: int) -> None:
+async def refused_as_empty(kafka: PluginKafka, position: int) -> None:
     empty = "and empty, while snapshots of"
     await until(
-        lambda: any(empty in line for line in kafka.sidecar.log.since(said)), "the service says so"
+        lambda: any(empty in line for line in kafka.sidecar.log.since(position)),
+        "the service says so",
     )
     assert await log_start(kafka, TOPIC) == 0
     assert kafka.sidecar.stop() == CLEAN_SIDECAR
@@ -117,21 +111,23 @@ async def lose_by_disk(kafka: PluginKafka) -> None:
     assert kafka.node.stop() == CLEAN_STATUS
     for folder in kafka.node.data.glob(f"{METADATA_TOPIC}-*"):
         shutil.rmtree(folder)
-    said = kafka.sidecar.log.position
+    position = kafka.sidecar.log.position
     kafka.sidecar.start()
     kafka.node.start()
-    await refused_as_empty(kafka, said)
+    await refused_as_empty(kafka, position)
 
 
 async def rebuild(operator: Operator, snapshots: Path, file: Path) -> int:
     custom, at = ("--custom-metadata", "remote-size"), operator.of_cluster
     known = ("--snapshot", str(snapshots))
-    made = await operator.told("rebuild", "--save", str(file), *custom, *known, *at, status=FOUND)
+    made = await operator.report_of(
+        "rebuild", "--save", str(file), *custom, *known, *at, status=FOUND
+    )
     assert {fate for fate, count in made["segments"].items() if count} == {"missing"}, made
     of_file = Operator(operator.kafka, ())
-    await of_file.told("rebuild", "--apply", str(file), "--dry-run", *at)
-    applied = await of_file.told("rebuild", "--apply", str(file), *at)
-    left = await operator.told("rebuild", *custom, *at)
+    await of_file.report_of("rebuild", "--apply", str(file), "--dry-run", *at)
+    applied = await of_file.report_of("rebuild", "--apply", str(file), *at)
+    left = await operator.report_of("rebuild", *custom, *at)
     assert left["segments"]["equal"] == applied["published"], left
     return int(applied["published"])
 
@@ -140,11 +136,7 @@ async def rebuild(operator: Operator, snapshots: Path, file: Path) -> int:
 async def test_metadata_topic_when_lost_and_rebuilt_then_the_broker_serves_its_tier_again(
     kafka: PluginKafka, tmp_path: Path, lose: Callable[[PluginKafka], Awaitable[None]]
 ) -> None:
-    """
-    A restarted broker changes nothing while the service is down; with the rebuilt topic consumers
-    read all from offset 0, new records are copied, the audit is clean, and Kafka's own manager
-    reads the topic.
-    """
+    """The broker serves its whole tier from the rebuilt topic, which Kafka's manager reads too."""
     operator = folder_operator(kafka)
     ledger = Ledger(TOPIC)
     traffic = Traffic(kafka.login, ledger, random.Random(3))
@@ -163,7 +155,7 @@ async def test_metadata_topic_when_lost_and_rebuilt_then_the_broker_serves_its_t
     assert after[: len(ranges)] == ranges
     assert {path: written(kafka)[path] for path in before} == before
     await operator.audit()
-    await operator.told("verify", "--deep", *operator.of_cluster)
+    await operator.report_of("verify", "--deep", *operator.of_cluster)
 
     assert kafka.sidecar.stop() == CLEAN_SIDECAR
     for name in ("class.name", "class.path"):

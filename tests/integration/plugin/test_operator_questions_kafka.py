@@ -1,6 +1,5 @@
 """
-Answers to an operator from the service beside a stock broker, which follows only the metadata
-partitions of its broker's user partitions.
+Answers to an operator from the service beside a stock broker, which follows its partitions only.
 """
 
 from __future__ import annotations
@@ -46,13 +45,8 @@ def one_of_others(places: Collection[int]) -> TopicIdPartition:
     return next(one for one in made_up if place_of(one, METADATA_PARTITIONS) not in places)
 
 
-async def test_operator_when_the_service_is_a_brokers_own_then_is_told_all_that_is_there(
-    our_kafka: PluginKafka,
-) -> None:
-    """
-    The service answers every question about the broker's topic with a note, refuses by name the
-    questions it cannot answer, and logs all of them.
-    """
+async def test_operator_when_service_is_a_brokers_own_then_answered(our_kafka: PluginKafka) -> None:
+    """The service answers with a note, refuses by name what it cannot answer, and logs both."""
     await our_kafka.create_topic("orders", partitions=2)
     story = CoreStory.of(our_kafka, "orders")
     await story.traffic().plain(60)
@@ -61,7 +55,7 @@ async def test_operator_when_the_service_is_a_brokers_own_then_is_told_all_that_
     topic = "--bootstrap-server", our_kafka.bootstrap
     orders = [our_kafka.user_partition("orders", number) for number in range(2)]
     places = {place_of(one, METADATA_PARTITIONS) for one in orders}
-    said = (
+    note = (
         f"{METADATA_PARTITIONS - len(places)} of {METADATA_PARTITIONS} metadata partitions are not "
         "read by the service: it answers for "
     )
@@ -72,7 +66,7 @@ async def test_operator_when_the_service_is_a_brokers_own_then_is_told_all_that_
         assert mine.exit_code == whole.exit_code, (words, mine.output)
         document = document_of(mine)
         if not words.startswith("preflight"):
-            assert document["notes"][0].startswith(said), words
+            assert document["notes"][0].startswith(note), words
         if words in {"segments list", "lag"}:
             assert document["items"] == document_of(whole)["items"] != [], words
         if "as_of_offsets" in document:

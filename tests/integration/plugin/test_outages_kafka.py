@@ -9,7 +9,7 @@ import random
 import shutil
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -17,19 +17,18 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from broker_adapter.address import UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from tests.kafka.clients import end_offsets, until
-from tests.kafka.ledger import LEVELS, Ledger, Traffic, entry_of, read
+from tests.kafka.ledger import Ledger, Traffic, entry_of, read
 from tests.kafka.node import CLEAN_STATUS, PATIENT, ReservedPort
-from tests.kafka.plugin_kafka import plugin_kafka
 from tests.support.plugin.outage_costs import ERRORS_A_SECOND_MAX
 from tests.support.plugin.outages import Story
 from tests.support.plugin.segment_copies import Copies
-from tests.support.plugin.traffic import Clients
+from tests.support.plugin.traffic import Clients, assert_read, jumping_consumer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.kafka.jars import Jars
+    from tests.integration.plugin.conftest import NewKafka
     from tests.kafka.ledger import Entry
     from tests.kafka.plugin_kafka import PluginKafka
     from tests.kafka.sidecar import Sidecar
@@ -37,17 +36,12 @@ if TYPE_CHECKING:
 DEADLINE_S = 60.0
 FETCHES_A_SECOND_MAX = 5
 """Of one consumer; usually three. Without a pause in the plugin it would be a thousand."""
-NOT_READY_S = 2.0
 SEGMENT_RECORDS = 40
 
 
 @pytest.fixture
-def lonely_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    folder = tmp_path / "lonely"
-    with plugin_kafka(
-        kafka_jars, folder, plugins, properties=PATIENT, is_sidecar_started=False
-    ) as kafka:
-        yield kafka
+def lonely_kafka(new_kafka: NewKafka) -> PluginKafka:
+    return new_kafka(properties=PATIENT, is_sidecar_started=False)
 
 
 @contextlib.contextmanager
@@ -57,19 +51,6 @@ def hanging(sidecar: Sidecar) -> Iterator[None]:
         yield
     finally:
         os.kill(sidecar.pid, signal.SIGCONT)
-
-
-@contextlib.asynccontextmanager
-async def jumping_consumer(kafka: PluginKafka, place: TopicPartition) -> AsyncIterator[Any]:
-    """Return a consumer at offset 0 that goes to the end if offset 0 is out of range."""
-    client = AIOKafkaConsumer(**kafka.login.for_aiokafka(), auto_offset_reset="latest")
-    await client.start()
-    try:
-        client.assign([place])
-        client.seek(place, 0)
-        yield client
-    finally:
-        await client.stop()
 
 
 async def tiered_topic(kafka: PluginKafka, seed: int) -> Ledger:
@@ -85,11 +66,6 @@ async def tiered_topic(kafka: PluginKafka, seed: int) -> Ledger:
     return ledger
 
 
-async def require_all(kafka: PluginKafka, ledger: Ledger) -> None:
-    for level in LEVELS:
-        assert await read(kafka.login, ledger.topic, level) == ledger.expected(level, 0)
-
-
 def require_one_copy_each(kafka: PluginKafka, topic: str) -> None:
     copies = Copies(kafka.metadata_events(topic))
     assert copies.repeated() == {}
@@ -97,13 +73,8 @@ def require_one_copy_each(kafka: PluginKafka, topic: str) -> None:
     assert len(kafka.objects(topic)) == len(copies.finished)
 
 
-async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_tier_kafka(
-    lonely_kafka: PluginKafka,
-) -> None:
-    """
-    Four segments wait while a service is away for 2 s, then without metadata for 2 s: the tier gets
-    no object meanwhile, and each segment once after that.
-    """
+async def test_f106_metadata_when_not_ready_then_no_object_kafka(lonely_kafka: PluginKafka) -> None:
+    """Four segments wait for the metadata, and then the tier gets each of them once."""
     kafka, ledger = lonely_kafka, Ledger("orders")
     await kafka.create_topic("orders")
     traffic = Traffic(kafka.login, ledger, random.Random(106))
@@ -116,7 +87,7 @@ async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_
 
         def is_over() -> bool:
             written.extend(path for path in kafka.store.rglob("*") if path.is_file())
-            return time.monotonic() - begun_s >= NOT_READY_S
+            return time.monotonic() - begun_s >= 2.0
 
         await until(is_over, "it was long enough")
 
@@ -132,7 +103,7 @@ async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_
     kafka.sidecar.bootstrap = kafka.bootstrap
     kafka.sidecar.start()
     await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
-    await require_all(kafka, ledger)
+    await assert_read(kafka.login, ledger)
     require_one_copy_each(kafka, "orders")
 
 
@@ -140,10 +111,7 @@ async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_
 async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_second_at_most_kafka(
     our_kafka: PluginKafka, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    While the service is gone, empty or hanging, one consumer gets a few answers a second, the
-    broker logs as often, its offset stays 0, and afterwards it gets every record.
-    """
+    """A consumer gets few answers a second, stays at offset 0, and later gets every record."""
     kafka = our_kafka
     ledger = await tiered_topic(kafka, 33)
     place = TopicPartition("orders", 0)
@@ -168,7 +136,7 @@ async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_secon
     found: list[Entry] = []
     port = ReservedPort()
     kafka.sidecar.kill()
-    async with jumping_consumer(kafka, place) as client:
+    async with jumping_consumer(kafka.login, place) as client:
         await paced(client)
         kafka.sidecar.bootstrap = f"127.0.0.1:{port.number}"
         kafka.sidecar.start()
@@ -188,14 +156,8 @@ async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_secon
 
 
 @pytest.mark.long
-async def test_broker_when_its_sidecar_hangs_ends_every_fetch_stops_promptly_and_goes_on_kafka(
-    our_kafka: PluginKafka,
-) -> None:
-    """
-    While answers stop, readers of the tier are answered by their deadlines, other clients notice
-    nothing and the broker stops in order; all goes on afterwards, with or without a restart of the
-    broker.
-    """
+async def test_broker_when_its_sidecar_hangs_goes_on_kafka(our_kafka: PluginKafka) -> None:
+    """Tier readers are answered by their deadlines, others notice nothing, the broker stops."""
     kafka = our_kafka
     await kafka.create_topic("orders")
     clients = Clients(kafka.login, "orders", random.Random(5), is_transactional=False)
@@ -241,13 +203,8 @@ async def answers(kafka: PluginKafka) -> dict[str, object]:
 
 
 @pytest.mark.long
-async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_are_the_same_kafka(
-    our_kafka: PluginKafka,
-) -> None:
-    """
-    The service continues from its snapshot, or reads the whole topic without its folder, and gives
-    the same segments and records.
-    """
+async def test_answers_when_sidecar_starts_again_are_the_same_kafka(our_kafka: PluginKafka) -> None:
+    """With its snapshot or without its folder the service gives the same segments."""
     kafka, sidecar = our_kafka, our_kafka.sidecar
     ledger = await tiered_topic(kafka, 9)
     before = await answers(kafka)
@@ -256,7 +213,7 @@ async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_a
         position = sidecar.log.position
         sidecar.start()
         assert await answers(kafka) == before
-        await require_all(kafka, ledger)
+        await assert_read(kafka.login, ledger)
         return any("reading from offset 0," in line for line in sidecar.log.since(position))
 
     sidecar.stop()
@@ -271,37 +228,28 @@ async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_a
 
 
 @pytest.mark.long
-async def test_records_when_broker_started_without_a_sidecar_are_tiered_once_it_is_there_kafka(
-    lonely_kafka: PluginKafka,
-) -> None:
-    """
-    A broker without a service takes and serves records; whenever the service is back each segment
-    is copied once and all is read.
-    """
+async def test_records_when_sidecar_comes_late_are_tiered_kafka(lonely_kafka: PluginKafka) -> None:
+    """A broker without a service takes records; with it each segment is copied once."""
     kafka, ledger = lonely_kafka, Ledger("orders")
     traffic = Traffic(kafka.login, ledger, random.Random(2))
     await kafka.create_topic("orders")
     for _ in range(2):
         first = (await end_offsets(kafka.login, "orders", 1))[0]
         await traffic.everything(5)
-        for level in LEVELS:  # what the broker has itself
-            local = await read(kafka.login, "orders", level, first=first)
-            assert local == ledger.expected(level, 0, first)
+        await assert_read(kafka.login, ledger, first=first)  # what the broker has itself
         kafka.sidecar.start()
         await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
-        await require_all(kafka, ledger)
+        await assert_read(kafka.login, ledger)
         kafka.sidecar.kill()
         assert kafka.node.stop() == CLEAN_STATUS
         kafka.node.start()
     kafka.sidecar.start()
-    await require_all(kafka, ledger)
+    await assert_read(kafka.login, ledger)
     require_one_copy_each(kafka, "orders")
 
 
 @pytest.mark.long
-async def test_a_topic_when_deleted_while_the_sidecar_is_away_leaves_nothing_in_the_tier_kafka(
-    our_kafka: PluginKafka,
-) -> None:
+async def test_topic_when_deleted_alone_leaves_the_tier_kafka(our_kafka: PluginKafka) -> None:
     """The broker's one listing waits for the service, and every object is deleted."""
     kafka = our_kafka
     await tiered_topic(kafka, 3)

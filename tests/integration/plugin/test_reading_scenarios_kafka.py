@@ -1,6 +1,5 @@
 """
-Numbered failure scenarios of reading, on stock brokers with our plugins: answers to consumers
-without metadata or store, and after an unclean election.
+Numbered failure scenarios of reading: consumers without metadata, without store, and diverged.
 """
 
 from __future__ import annotations
@@ -10,15 +9,16 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from tests.kafka.clients import produce
 from tests.kafka.ledger import offset_at
 from tests.kafka.process import ProcessFailed
+from tests.support.plugin.traffic import jumping_consumer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from aiokafka import AIOKafkaConsumer
 
     from tests.kafka.login import Login
     from tests.kafka.plugin_kafka import PluginKafka
@@ -30,8 +30,7 @@ SEGMENTS = 3
 """Two full ones of 28 records, and one that is rolled because it is old."""
 DEADLINE_S = 60.0
 BEGAN_MS = 1_700_000_000_000
-REFUSALS = 4
-GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
+PLACE = TopicPartition("orders", 0)
 EARLIEST, EARLIEST_LOCAL, LATEST_TIERED = "-2", "-4", "-5"
 
 
@@ -42,25 +41,10 @@ async def tiered(kafka: PluginKafka) -> None:
     await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
 
 
-@contextlib.asynccontextmanager
-async def jumpy_consumer(login: Login) -> AsyncIterator[AIOKafkaConsumer]:
-    client = AIOKafkaConsumer(**login.for_aiokafka(), auto_offset_reset="latest")
-    await client.start()
-    try:
-        client.assign([PLACE])
-        client.seek(PLACE, 0)
-        yield client
-    finally:
-        await client.stop()
-
-
-PLACE = TopicPartition("orders", 0)
-
-
 async def refused(kafka: PluginKafka, client: AIOKafkaConsumer) -> None:
     position = kafka.node.log.position
     async with asyncio.timeout(DEADLINE_S):
-        while len(kafka.tiering_errors(position)) < REFUSALS:
+        while len(kafka.tiering_errors(position)) < 4:
             assert await client.getmany(PLACE, timeout_ms=200) == {}
             assert await client.position(PLACE) == 0
 
@@ -74,35 +58,25 @@ async def read_on(client: AIOKafkaConsumer) -> list[bytes | None]:
     return found
 
 
-async def test_f111_consumer_when_metadata_or_data_cannot_be_had_then_it_waits_and_never_jumps(
-    our_kafka: PluginKafka,
-) -> None:
-    """
-    F111: a consumer that would go to the end when out of range stays at offset 0 while the service
-    or the store is away, and then reads everything.
-    """
+async def test_f111_consumer_when_metadata_or_data_is_away_waits(our_kafka: PluginKafka) -> None:
+    """F111: a consumer stays at offset 0 without service or store, and then reads all."""
     await tiered(our_kafka)
     our_kafka.sidecar.kill()
-    async with jumpy_consumer(our_kafka.login) as client:
+    async with jumping_consumer(our_kafka.login, PLACE) as client:
         await refused(our_kafka, client)
         our_kafka.sidecar.start()
         assert await read_on(client) == RECORDS
     our_kafka.restart_broker()  # it has kept indexes, and the plugin blocks
     away = our_kafka.store.with_name("away")
     our_kafka.store.rename(away)
-    async with jumpy_consumer(our_kafka.login) as client:
+    async with jumping_consumer(our_kafka.login, PLACE) as client:
         await refused(our_kafka, client)
         away.rename(our_kafka.store)
         assert await read_on(client) == RECORDS
 
 
-async def test_f112_offsets_when_the_metadata_cannot_be_asked_then_no_answer_from_local_data_alone(
-    our_kafka: PluginKafka,
-) -> None:
-    """
-    F112: the broker answers with an error for offsets of tiered times while no metadata is
-    available, never with the first local record; the earliest offset stays the tier's.
-    """
+async def test_f112_offsets_when_metadata_is_away_then_refused(our_kafka: PluginKafka) -> None:
+    """F112: offsets of tiered times are an error without metadata, never the first local one."""
     await tiered(our_kafka)
     wanted = 10
     our_kafka.sidecar.kill()
@@ -114,9 +88,9 @@ async def test_f112_offsets_when_the_metadata_cannot_be_asked_then_no_answer_fro
     assert await specials(our_kafka) == {EARLIEST: 0, EARLIEST_LOCAL: local, LATEST_TIERED: None}
     our_kafka.sidecar.start()
     async with asyncio.timeout(DEADLINE_S):
-        while (told := await offset_or_error(our_kafka.login, BEGAN_MS + wanted)) is None:
+        while (offset := await offset_or_error(our_kafka.login, BEGAN_MS + wanted)) is None:
             pass  # the broker paces who asks
-        assert told == wanted
+        assert offset == wanted
         while (found := await specials(our_kafka))[LATEST_TIERED] is None:
             pass  # each is a process
     assert found == {EARLIEST: 0, EARLIEST_LOCAL: local, LATEST_TIERED: local - 1}
@@ -136,7 +110,7 @@ async def specials(kafka: PluginKafka) -> dict[str, int | None]:
 def offset_of(kafka: PluginKafka, spec: str) -> int | None:
     where = ("--topic", "orders", "--partitions", "0", "--time", spec)
     with contextlib.suppress(ProcessFailed):
-        said = kafka.tools.run(GET_OFFSETS, *where).strip()
-        if said:
-            return int(said.rpartition(":")[2])
+        output = kafka.tools.run("org.apache.kafka.tools.GetOffsetShell", *where).strip()
+        if output:
+            return int(output.rpartition(":")[2])
     return None

@@ -1,6 +1,5 @@
 """
-Failure scenarios of copying and deleting, by their numbers, on a stock broker with our plugins: its
-store refuses, cuts and holds up requests, and the broker itself is killed in the middle.
+Numbered failure scenarios of copying and deleting on a stock broker, with store faults and kills.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from tests.kafka.clients import produce, until
 from tests.kafka.faulty_store import Fault, FaultyStore, faulty_store
 from tests.kafka.ledger import read
 from tests.kafka.node import kafka_id
-from tests.kafka.plugin import our_bucket, our_manager
-from tests.kafka.plugin_kafka import PluginKafka, plugin_kafka
+from tests.kafka.plugin import our_bucket
 from tests.kafka.stock_manager import StockRefused
 from tests.support.builders import delete_started, finished, segment_id, started
 from tests.support.plugin.operator_commands import FOUND, Operator
@@ -29,8 +27,8 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.events import SegmentUpdate
     from rlmm.metadata.ids import SegmentId
-    from tests.kafka.fixtures import StockPeers
-    from tests.kafka.jars import Jars
+    from tests.integration.plugin.conftest import NewKafka, NewPeer
+    from tests.kafka.plugin_kafka import PluginKafka
     from tests.kafka.stock_manager import StockPeer
 
 RECORDS = [b"%04d" % number + b"x" * 496 for number in range(60)]
@@ -52,27 +50,14 @@ def store(tmp_path: Path) -> Iterator[FaultyStore]:
 
 
 @pytest.fixture
-def kafka(
-    kafka_jars: Jars, plugins: Path, store: FaultyStore, tmp_path: Path
-) -> Iterator[PluginKafka]:
-    storage = our_bucket(plugins, store.endpoint, BUCKET)
-    with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, storage=storage) as made:
-        yield made
+def kafka(store: FaultyStore, new_kafka: NewKafka, plugins: Path) -> PluginKafka:
+    return new_kafka(storage=our_bucket(plugins, store.endpoint, BUCKET))
 
 
 @pytest.fixture
-def peer_at(plugins: Path, stock_peer: StockPeers) -> Callable[[PluginKafka], StockPeer]:
-    def begin(kafka: PluginKafka) -> StockPeer:
-        settings = our_manager(plugins, kafka.sidecar.address)
-        configuration = {
-            "manager.class.name": settings["remote.log.metadata.manager.class.name"],
-            "manager.class.path": settings["remote.log.metadata.manager.class.path"],
-            "cluster.id": kafka.node.cluster_id,
-            "sidecar.address": kafka.sidecar.address,
-        }
-        return stock_peer(kafka.bootstrap, broker_id=OLD_LEADER, settings=configuration)
-
-    return begin
+def start_old_leader(our_kafka: PluginKafka, new_peer: NewPeer) -> Callable[[], StockPeer]:
+    cluster_id, address = our_kafka.node.cluster_id, our_kafka.sidecar.address
+    return lambda: new_peer(our_kafka.bootstrap, cluster_id, address, OLD_LEADER)
 
 
 def events_of(kafka: PluginKafka) -> list[SegmentMetadata | SegmentUpdate]:
@@ -117,18 +102,15 @@ async def assert_tiered_whole(kafka: PluginKafka) -> None:
     assert [one.value for one in found] == RECORDS
 
 
-async def test_f57_finish_when_an_old_leader_is_late_then_refused_and_its_successors_is_read(
-    our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
+async def test_f57_late_finish_then_refused(
+    our_kafka: PluginKafka, start_old_leader: Callable[[], StockPeer]
 ) -> None:
-    """
-    F57: the broker that lost leadership gets a refusal for its late finish, and the copy replaces
-    none.
-    """
+    """F57: the old leader gets a refusal for its late finish, and the copy replaces none."""
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS[:1])
     partition = our_kafka.user_partition("orders")
     late = segment_id("late", partition)
-    peer = peer_at(our_kafka)
+    peer = start_old_leader()
     peer.assign(partition)
     await until(lambda: peer.is_ready(partition), "the old leader is ready")
     peer.add(started(late, 0, 27, {0: 0}, broker_id=OLD_LEADER))
@@ -146,13 +128,10 @@ async def test_f57_finish_when_an_old_leader_is_late_then_refused_and_its_succes
 
 
 @pytest.mark.long
-async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_its_end(
-    our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
+async def test_f60_f104_custom_metadata_kept(
+    our_kafka: PluginKafka, start_old_leader: Callable[[], StockPeer]
 ) -> None:
-    """
-    F104: the finish and both deletion events carry the custom metadata. F60: it stays where a
-    deletion omits it.
-    """
+    """F104, F60: custom metadata stays through both deletion events, also where one omits it."""
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS)
     await assert_tiered_whole(our_kafka)
@@ -167,7 +146,7 @@ async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_i
 
     others = TopicIdPartition(Uuid.parse(kafka_id()), "others", 0)
     one = segment_id("one", others)
-    peer = peer_at(our_kafka)
+    peer = start_old_leader()
     peer.assign(others)
     await until(lambda: peer.is_ready(others), "it is ready")
     peer.add(started(one))
@@ -178,13 +157,8 @@ async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_i
 
 
 @pytest.mark.long
-async def test_f102_copy_when_the_broker_is_killed_in_it_then_made_anew_and_the_old_one_is_stuck(
-    kafka: PluginKafka, store: FaultyStore
-) -> None:
-    """
-    F102: a broker that dies between start and finish copies the segment again under a new id; the
-    open copy is reported and does not count.
-    """
+async def test_f102_copy_when_killed_then_made_anew(kafka: PluginKafka, store: FaultyStore) -> None:
+    """F102: the killed broker copies again under a new id; the open copy is reported as stuck."""
     store.faults[LOG_IS_WRITTEN] = Fault.HELD
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)
@@ -200,8 +174,8 @@ async def test_f102_copy_when_the_broker_is_killed_in_it_then_made_anew_and_the_
     assert_copied_once(kafka)
     assert not [key for key in store.objects() if str(cut.uuid) in key]
     operator = Operator(kafka, ())
-    told = await operator("stuck", *operator.of_cluster, *AT_ONCE)
-    findings = {one["fields"]["segment_id"]: one for one in told.expect(FOUND).document["items"]}
+    done = await operator("stuck", *operator.of_cluster, *AT_ONCE)
+    findings = {one["fields"]["segment_id"]: one for one in done.expect(FOUND).document["items"]}
     assert findings[str(cut.uuid)]["code"] == "COPY-ABANDONED"
 
 
@@ -209,10 +183,7 @@ async def test_f102_copy_when_the_broker_is_killed_in_it_then_made_anew_and_the_
 async def test_f108_upload_when_it_fails_half_way_then_nothing_is_left_and_it_is_made_anew(
     kafka: PluginKafka, store: FaultyStore, fault: Fault
 ) -> None:
-    """
-    F108: after a refused or cut upload the broker ends the copy with DS and DF, leaves no object,
-    and copies the segment under a new id later, with one log line per attempt.
-    """
+    """F108: after a failed upload no object is left, and a new id copies with one log line each."""
     store.faults[INDEXES_ARE_WRITTEN] = fault
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)
@@ -233,13 +204,8 @@ async def test_f108_upload_when_it_fails_half_way_then_nothing_is_left_and_it_is
 
 
 @pytest.mark.long
-async def test_f108_copies_when_the_store_is_away_then_none_is_left_open_and_all_are_made_anew(
-    kafka: PluginKafka, store: FaultyStore
-) -> None:
-    """
-    F108: a segment whose deletion fails as well stays in DELETE_SEGMENT_STARTED until the store is
-    back, and no started copy stays open.
-    """
+async def test_f108_copies_when_store_is_away(kafka: PluginKafka, store: FaultyStore) -> None:
+    """F108: a failed deletion stays DELETE_SEGMENT_STARTED until the store is back."""
     store.faults["."] = Fault.CUT
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)
@@ -256,13 +222,8 @@ async def test_f108_copies_when_the_store_is_away_then_none_is_left_open_and_all
 
 
 @pytest.mark.long
-async def test_f116_topic_when_its_broker_is_killed_while_deleting_it_then_listed_until_it_is_gone(
-    kafka: PluginKafka, store: FaultyStore
-) -> None:
-    """
-    F116: Kafka does not resume a deletion that its broker did not finish; the command lists its
-    remains, and removes them on request.
-    """
+async def test_f116_half_deleted_topic_then_listed(kafka: PluginKafka, store: FaultyStore) -> None:
+    """F116: the command lists and removes the remains that Kafka does not resume to delete."""
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)
     await assert_tiered_whole(kafka)
@@ -280,8 +241,8 @@ async def test_f116_topic_when_its_broker_is_killed_while_deleting_it_then_liste
     assert not any(DF in states for states in left.values())
     address = ("--store", f"s3://{BUCKET}", "--endpoint", store.endpoint, "--path-style")
     operator = Operator(kafka, address)
-    told = await operator("stuck", *operator.of_cluster, *AT_ONCE)
-    found = told.expect(FOUND).document["items"]
+    done = await operator("stuck", *operator.of_cluster, *AT_ONCE)
+    found = done.expect(FOUND).document["items"]
     stalled = [one["fields"] for one in found if one["code"] == "DELETE-STALLED"]
     assert {one["segment_id"] for one in stalled} == {
         str(one.uuid) for one, states in left.items() if DS in states
@@ -294,5 +255,5 @@ async def test_f116_topic_when_its_broker_is_killed_while_deleting_it_then_liste
     done.expect()
     assert all(states[-1] is DF for states in lives(kafka).values())
     assert [key for key in store.objects() if key.startswith("orders-")] == []
-    told = await operator("stuck", *operator.of_cluster, *AT_ONCE)
-    assert told.expect().document["items"] == []
+    done = await operator("stuck", *operator.of_cluster, *AT_ONCE)
+    assert done.expect().document["items"] == []

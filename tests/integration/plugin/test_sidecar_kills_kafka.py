@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kafka.node import PATIENT
-from tests.kafka.plugin_kafka import plugin_kafka
 from tests.support.plugin.outage_plans import BROKER_OUTAGES, SIDECAR_OUTAGES, Outage, plan
 from tests.support.plugin.outages import Story
 from tests.support.plugin.traffic import Clients
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
-    from tests.kafka.jars import Jars
+    from tests.integration.plugin.conftest import NewKafka
     from tests.kafka.plugin_kafka import PluginKafka
 
 
@@ -42,31 +40,20 @@ async def outlived(kafka: PluginKafka, seed: int, count: int, outages: Sequence[
 
 
 @pytest.fixture
-def lasting_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, properties=PATIENT) as kafka:
-        yield kafka
+def lasting_kafka(new_kafka: NewKafka) -> PluginKafka:
+    return new_kafka(properties=PATIENT)
 
 
-async def test_records_when_the_sidecar_is_killed_3_times_are_all_read_and_none_is_copied_twice(
-    lasting_kafka: PluginKafka,
-) -> None:
-    """
-    Consumers of both isolation levels go on through SIGKILLs of the service, and every segment has
-    one copy.
-    """
+async def test_records_when_sidecar_is_killed_3_times_are_read(lasting_kafka: PluginKafka) -> None:
+    """Consumers go on through SIGKILLs of the service, and every segment has one copy."""
     story = await outlived(lasting_kafka, 4, 3, [Outage.SIDECAR_KILLED])
     assert story.account.cut == story.copies().open == set()
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1_200)
-async def test_records_when_the_sidecar_is_ended_20_times_are_all_read_and_none_is_copied_twice(
-    lasting_kafka: PluginKafka,
-) -> None:
-    """
-    Consumers read every record and no segment is copied twice, while the service is killed or
-    stopped 20 times at seeded moments, also with its folder lost.
-    """
+async def test_records_when_sidecar_ends_20_times_are_read_once(lasting_kafka: PluginKafka) -> None:
+    """Twenty seeded ends, with a lost folder too, lose no record and copy none twice."""
     story = await outlived(lasting_kafka, new_seed(), 20, SIDECAR_OUTAGES)
     assert story.account.cut == story.copies().open == set()
 
@@ -79,8 +66,5 @@ async def test_records_when_the_sidecar_is_ended_20_times_are_all_read_and_none_
 async def test_records_when_broker_and_sidecar_are_ended_are_all_read_and_cut_copies_are_listed(
     our_kafka: PluginKafka, outages: Sequence[Outage]
 ) -> None:
-    """
-    The broker that leads the metadata topic goes down, with or without the service: only copies
-    that it did not finish are copied again, and these are listed.
-    """
+    """Only copies that an ended broker did not finish are made again, and these are listed."""
     await outlived(our_kafka, new_seed(), 9, outages)

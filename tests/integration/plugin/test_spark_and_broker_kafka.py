@@ -9,9 +9,8 @@ import pytest
 
 from rlmm.metadata.segment import SegmentState
 from tests.kafka.clients import until
-from tests.kafka.ledger import LEVELS, Ledger, Traffic, read
-from tests.kafka.plugin import our_bucket, our_storage
-from tests.kafka.plugin_kafka import plugin_kafka
+from tests.kafka.ledger import Ledger, Traffic
+from tests.kafka.plugin import our_bucket
 from tests.support.plugin.operator_commands import (
     FOUND,
     SLOW,
@@ -26,15 +25,16 @@ from tests.support.plugin.operator_commands import (
     written_by_jobs,
 )
 from tests.support.plugin.segment_copies import Copies
-from tests.support.stores.s3_servers import BUCKET, moto_server
+from tests.support.plugin.traffic import assert_read
+from tests.support.stores.s3_servers import BUCKET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.kafka.jars import Jars
+    from tests.integration.plugin.conftest import NewKafka
     from tests.kafka.plugin_kafka import PluginKafka
     from tests.support.plugin.operator_commands import Operator
+    from tests.support.stores.s3_servers import Server
 
 TOPIC = "orders"
 PREFIX = "kafka/"
@@ -45,34 +45,22 @@ TRIMMED_S = 90.0
 
 
 @pytest.fixture
-def slow_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    storage = our_storage(plugins, tmp_path / "ours" / "tier")
-    with plugin_kafka(
-        kafka_jars, tmp_path / "ours", plugins, properties=SLOW, storage=storage
-    ) as kafka:
-        yield kafka
+def slow_kafka(new_kafka: NewKafka) -> PluginKafka:
+    return new_kafka(properties=SLOW)
 
 
 @pytest.fixture
 def slow_kafka_with_bucket(
-    kafka_jars: Jars, plugins: Path, tmp_path: Path
-) -> Iterator[tuple[PluginKafka, Operator]]:
-    with moto_server(tmp_path) as server:
-        storage = our_bucket(plugins, server.endpoint, BUCKET, prefix=PREFIX)
-        with plugin_kafka(
-            kafka_jars, tmp_path / "ours", plugins, properties=SLOW, storage=storage
-        ) as kafka:
-            yield kafka, bucket_operator(kafka, server.endpoint, PREFIX)
+    s3: Server, new_kafka: NewKafka, plugins: Path
+) -> tuple[PluginKafka, Operator]:
+    storage = our_bucket(plugins, s3.endpoint, BUCKET, prefix=PREFIX)
+    kafka = new_kafka(properties=SLOW, storage=storage)
+    return kafka, bucket_operator(kafka, s3.endpoint, PREFIX)
 
 
 @pytest.mark.timeout(LONG_S)
-async def test_topic_when_a_spark_job_tiers_it_then_stock_consumers_read_it_through_our_plugins(
-    slow_kafka: PluginKafka,
-) -> None:
-    """
-    Spark copies five codecs, aborted transactions and a leader change; after local retention stock
-    consumers read from offset 0, by isolation level and time, and no segment is left over.
-    """
+async def test_topic_when_a_spark_job_tiers_it_then_consumers_read(slow_kafka: PluginKafka) -> None:
+    """Stock consumers read a topic that Spark tiered, by level and time, with none left over."""
     kafka, operator = slow_kafka, folder_operator(slow_kafka)
     await kafka.create_topic(TOPIC, settings=SPOKEN_FOR)
     ledger = Ledger(TOPIC)
@@ -93,10 +81,7 @@ async def test_topic_when_a_spark_job_tiers_it_then_stock_consumers_read_it_thro
 async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_of_it(
     slow_kafka_with_bucket: tuple[PluginKafka, Operator], tmp_path: Path
 ) -> None:
-    """
-    Broker and job fill one bucket through the cluster's own topic, Python and Java consumers and
-    Spark's data source read all produced records, and audit, verify and expire find nothing.
-    """
+    """All readers get all records of a bucket that broker and job fill; no job finds a fault."""
     kafka, operator = slow_kafka_with_bucket
     await kafka.create_topic(TOPIC, partitions=len(PARTITIONS), settings=SPOKEN_FOR)
     ledger = Ledger(TOPIC)
@@ -114,7 +99,7 @@ async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_
     for partition in PARTITIONS:
         await kafka.wait_until_trimmed(TOPIC, partition, deadline_s=TRIMMED_S)
     await operator.audit()
-    await operator.told("verify", "--deep", *operator.of_cluster)
+    await operator.report_of("verify", "--deep", *operator.of_cluster)
     for partition in PARTITIONS:
         await assert_consumers_have(kafka, ledger, partition)
     await assert_java_has(kafka, ledger)
@@ -130,10 +115,7 @@ async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_
 async def test_bucket_when_the_brokers_retention_deletes_from_it_then_the_audit_stays_clean(
     our_kafka_with_bucket: tuple[PluginKafka, str],
 ) -> None:
-    """
-    Segments that the broker's retention deleted are gone from metadata and bucket, and nothing more
-    is due.
-    """
+    """Segments that retention deleted are gone from metadata and bucket, and none is due."""
     kafka, endpoint = our_kafka_with_bucket
     operator = bucket_operator(kafka, endpoint)
     await kafka.create_topic(TOPIC)
@@ -145,15 +127,12 @@ async def test_bucket_when_the_brokers_retention_deletes_from_it_then_the_audit_
     await kafka.wait_until_deleted(TOPIC, 2, deadline_s=TRIMMED_S)
     await until(lambda: is_settled(kafka), "what was begun to be deleted is deleted")
     await operator.audit()
-    await operator.told("verify", "--deep", *operator.of_cluster)
+    await operator.report_of("verify", "--deep", *operator.of_cluster)
     deleted = kafka.segments_that_reached(TOPIC, SegmentState.DELETE_SEGMENT_FINISHED)
     await assert_nothing_expired(operator, finished(kafka) - deleted)
     first = await log_start(kafka, TOPIC)
     assert first > 0
-    for level in LEVELS:
-        assert await read(kafka.login, TOPIC, level, first=first) == ledger.expected(
-            level, 0, first
-        )
+    await assert_read(kafka.login, ledger, first=first)
 
 
 async def no_copy_under_way(kafka: PluginKafka, finished_at_least: int) -> None:
@@ -184,6 +163,6 @@ async def assert_nothing_expired(operator: Operator, segments: int) -> None:
     counts = {name: totals[f"{name}_segments"] for name in ("finished", "due", "open")}
     assert counts == {"finished": segments, "due": 0, "open": 0}, totals
     assert totals["waste_bytes"] == 0, totals
-    report = await operator.told("expire", *operator.of_cluster, status=FOUND)
+    report = await operator.report_of("expire", *operator.of_cluster, status=FOUND)
     assert report["segments"] == [], report
     assert [one["code"] for one in report["findings"]] == ["TIER-EXPIRE-LIVE"], report

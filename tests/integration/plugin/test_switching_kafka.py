@@ -22,6 +22,7 @@ from tests.kafka.sidecar import Sidecar
 from tests.kafka.steady import steady
 from tests.kafka.switching_page import Place
 from tests.kafka.tiered import TieredKafka, tiered_node
+from tests.support.plugin.traffic import assert_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 TOPIC = "orders"
 EVERYWHERE = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
 """Each broker leads one partition and follows the others."""
-WRITTEN = 45
 
 BEFORE = "Before"
 BESIDE = "A service beside each broker"
@@ -45,9 +45,7 @@ BACK = "Back"
 
 
 def test_the_lines_when_they_are_taken_out_again_are_those_that_were_added() -> None:
-    """
-    The page takes out the same properties that it adds, and the plugin's README lists them as well.
-    """
+    """The page removes the properties that it adds, and the plugin's README lists them too."""
     added = switching_page.properties(EACH)
     assert set(switching_page.properties(BACK)) == set(added)
     readme = (switching_page.PAGE.parent.parent / "broker_adapter/java/README.md").read_text()
@@ -95,7 +93,7 @@ class Switching:
         found = await placed(self.cluster, TOPIC)
         assert {number: one.leader for number, one in found.items()} == wanted
         known = {one.id for one in self.copied()}
-        await clients.until_written(WRITTEN)
+        await clients.until_written(45)
         await until(
             lambda: {one.broker_id for one in self.copied() if one.id not in known} == set(NODES),
             "each broker copied a segment",
@@ -126,13 +124,8 @@ def switching(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Switc
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-async def test_three_brokers_when_switched_one_by_one_and_back_lose_nothing_and_copy_once(
-    switching: Switching,
-) -> None:
-    """
-    Brokers get our manager one by one and Kafka's own again while clients run: each broker tiers in
-    a mixed cluster, no range is copied twice, and each record is read once.
-    """
+async def test_three_brokers_when_switched_and_back_lose_nothing(switching: Switching) -> None:
+    """A mixed cluster tiers on; no range is copied twice and each record is read once."""
     cluster, ledger = switching.cluster, Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, EVERYWHERE)
     async with steady(cluster.login, ledger, random.Random(8), partitions=3) as clients:
@@ -159,13 +152,13 @@ async def test_three_brokers_when_switched_one_by_one_and_back_lose_nothing_and_
 async def read_from_the_tier(cluster: PluginCluster, ledger: Ledger) -> None:
     for number, where in (await placed(cluster, ledger.topic)).items():
         await cluster.at(where.leader).wait_until_trimmed(ledger.topic, number)
-        for level in LEVELS:
-            found = await read(cluster.login, ledger.topic, level, partition=number)
-            assert found == ledger.expected(level, number)
+        await assert_read(cluster.login, ledger, number)
 
 
 def assert_nothing_is_gone(printed: Mapping[str, str]) -> None:
-    (diff,) = [json.loads(said) for line, said in printed.items() if line.startswith("rlmm diff")]
+    (diff,) = [
+        json.loads(output) for line, output in printed.items() if line.startswith("rlmm diff")
+    ]
     assert len(diff["items"]) == len(EVERYWHERE)
     assert all(one["changes"].get("segment-gone", 0) == 0 for one in diff["items"])
 
@@ -182,10 +175,7 @@ def sidecar_alone(tmp_path: Path) -> Iterator[tuple[Sidecar, str]]:
 async def test_one_broker_when_switched_and_back_has_each_record_and_deletes_what_others_copied(
     kafka_jars: Jars, plugins: Path, tmp_path: Path, sidecar_alone: tuple[Sidecar, str]
 ) -> None:
-    """
-    Records written under one manager are read under the other, in both directions, and a topic
-    copied under one is deleted under the other.
-    """
+    """Each manager reads the other's records, and deletes a topic that the other copied."""
     ledger, (sidecar, http) = Ledger(TOPIC), sidecar_alone
     with tiered_node(kafka_jars, tmp_path / "node") as node, sidecar:
         kafka, sidecar.bootstrap = TieredKafka(node.start()), node.bootstrap
@@ -226,13 +216,10 @@ def restart(node: Node) -> None:
 
 
 async def write_and_read(kafka: TieredKafka, traffic: Traffic) -> None:
-    ledger = traffic.ledger
-    for level in LEVELS:
-        assert await read(kafka.login, TOPIC, level) == ledger.expected(level, 0)
+    await assert_read(kafka.login, traffic.ledger)
     await traffic.everything(3)
     await kafka.wait_until_trimmed(TOPIC)
-    for level in LEVELS:
-        assert await read(kafka.login, TOPIC, level) == ledger.expected(level, 0)
+    await assert_read(kafka.login, traffic.ledger)
 
 
 async def tier_a_topic(kafka: TieredKafka, topic: str) -> None:

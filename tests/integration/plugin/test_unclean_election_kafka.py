@@ -1,7 +1,4 @@
-"""
-Failure scenario F110: the elected leader lacks records of the tier. Look-ups go by leader epoch, so
-that consumers never get the lost leader's segments in place of the new ones.
-"""
+"""F110: the elected leader lacks records of the tier, so look-ups go by leader epoch."""
 
 from __future__ import annotations
 
@@ -76,13 +73,8 @@ async def elected(cluster: PluginCluster, leader: int) -> None:
     )
 
 
-async def test_f110_offsets_when_a_leader_was_elected_that_lacks_them_then_of_its_own_log_or_none(
-    cluster: PluginCluster,
-) -> None:
-    """
-    F110: a consumer gets the new leader's segments where epochs overlap, and an out-of-range error
-    once they are deleted, never the lost leader's.
-    """
+async def test_f110_offsets_when_elected_unclean_then_own_log(cluster: PluginCluster) -> None:
+    """F110: consumers get the new leader's segments or out-of-range, never the lost leader's."""
     (partition,) = await cluster.create_topic(TOPIC, [[1, 2]], SETTINGS)
     await write(cluster, 1, COMMON)
     await cluster.at(2).wait_until_trimmed(TOPIC, deadline_s=DEADLINE_S)

@@ -24,10 +24,7 @@ pytestmark = pytest.mark.long
 async def test_records_of_every_kind_when_a_broker_is_of_another_version_are_read_and_deleted(
     kafka_jars: Jars, plugins: Path, tmp_path: Path, version: str
 ) -> None:
-    """
-    A broker of another version produces, tiers, trims, serves both consumers, also by time, and
-    deletes with the topic.
-    """
+    """A broker of another version produces, tiers, trims, serves by time, and deletes."""
     del kafka_jars  # who cannot run a broker is told what is missing
     jars = await asyncio.to_thread(jars_of, version)
     with plugin_kafka(jars, tmp_path / "ours", plugins, properties=PATIENT_READS) as kafka:

@@ -1,6 +1,5 @@
 """
-A broker's plugin and a service with another cluster's metadata, or none: the service answers and
-stores nothing, and the broker's log names both clusters.
+A plugin and a service of different clusters: the service stores nothing, and the log names both.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import pytest
 
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from tests.kafka.node import kafka_id
-from tests.kafka.plugin import our_manager
 from tests.kafka.stock_manager import StockRefused
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import segment_id, started
@@ -22,32 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.kafka.fixtures import FreshKafka, StockPeers
+    from tests.integration.plugin.conftest import NewPeer
+    from tests.kafka.fixtures import FreshKafka
     from tests.kafka.stock_manager import StockPeer
 
 SAID_S_MAX = 60.0
-NOWHERE = "127.0.0.1:9"
 OF_A_SERVICE = ("--mode", "serve", "--assignment", "broker")
-NOT_AVAILABLE = "ReplicaNotAvailableException"
-WRITE_MS = 1_000
 
 
 @pytest.fixture
-def peer_of(plugins: Path, socket_path: Path, stock_peer: StockPeers) -> Callable[[str], StockPeer]:
-    settings = our_manager(plugins, str(socket_path))
-    return lambda cluster_id: stock_peer(
-        NOWHERE,
-        broker_id=5,
-        settings={
-            "manager.class.name": settings["remote.log.metadata.manager.class.name"],
-            "manager.class.path": settings["remote.log.metadata.manager.class.path"],
-            "cluster.id": cluster_id,
-            "sidecar.address": str(socket_path),
-            "sidecar.write.timeout.ms": str(WRITE_MS),
-            "sidecar.listing.timeout.ms": str(WRITE_MS),
-            "sidecar.task.timeout.ms": str(WRITE_MS),
-        },
-    )
+def peer_of(socket_path: Path, new_peer: NewPeer) -> Callable[[str], StockPeer]:
+    timeouts = {f"sidecar.{name}.timeout.ms": "1000" for name in ("write", "listing", "task")}
+    return lambda cluster_id: new_peer("127.0.0.1:9", cluster_id, str(socket_path), more=timeouts)
 
 
 def refusal(ask: Callable[..., object], *about: object) -> str:
@@ -67,7 +51,9 @@ def assert_told_nothing(peer: StockPeer, partition: TopicIdPartition) -> None:
         refusal(peer.list, partition),
         refusal(peer.list, partition, 0),
     ]
-    assert {java_class.rpartition(".")[2] for java_class in refusals} == {NOT_AVAILABLE}
+    assert {java_class.rpartition(".")[2] for java_class in refusals} == {
+        "ReplicaNotAvailableException"
+    }
     written = refusal(peer.add, started(segment_id(1, partition)))
     assert written.endswith("RetriableRemoteStorageException")
 
@@ -75,10 +61,7 @@ def assert_told_nothing(peer: StockPeer, partition: TopicIdPartition) -> None:
 async def test_plugin_when_the_log_is_the_services_own_then_told_nothing_and_both_are_named(
     peer_of: Callable[[str], StockPeer], socket_path: Path, tmp_path: Path
 ) -> None:
-    """
-    The plugin and the service name both cluster ids when the service uses an embedded log, and no
-    event is stored.
-    """
+    """Both sides name both cluster ids when the log is embedded, and no event is stored."""
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "orders", 0)
     cluster_id = kafka_id()
     async with serving(tmp_path, *OF_A_SERVICE, "--sidecar-unix-path", str(socket_path)) as served:
@@ -87,9 +70,9 @@ async def test_plugin_when_the_log_is_the_services_own_then_told_nothing_and_bot
         own_id = own_id.partition("cluster.id=")[2].splitlines()[0]
         peer = peer_of(cluster_id)
         peer.assign(partition)
-        said = peer.log.wait_for("wrong-cluster", deadline_s=SAID_S_MAX)
-        assert " WARN " in said
-        assert f"asked for is cluster {cluster_id}, served is {own_id}" in said
+        line = peer.log.wait_for("wrong-cluster", deadline_s=SAID_S_MAX)
+        assert " WARN " in line
+        assert f"asked for is cluster {cluster_id}, served is {own_id}" in line
         assert_told_nothing(peer, partition)
         assert peer.close() == 0
         assert sum("wrong-cluster" in line for line in peer.log.since(0)) == 1
@@ -101,15 +84,9 @@ async def test_plugin_when_the_log_is_the_services_own_then_told_nothing_and_bot
 
 @pytest.mark.long
 async def test_plugin_when_the_service_finds_another_cluster_late_then_told_nothing(
-    peer_of: Callable[[str], StockPeer],
-    socket_path: Path,
-    fresh_kafka: FreshKafka,
-    tmp_path: Path,
+    peer_of: Callable[[str], StockPeer], socket_path: Path, fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
-    """
-    The service refuses an early broker as soon as it knows that the cluster is another one, and the
-    log names that cluster.
-    """
+    """The service refuses an early broker once it knows the other cluster, and the log names it."""
     node = fresh_kafka.node()
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "orders", 0)
     arguments = [
@@ -124,9 +101,9 @@ async def test_plugin_when_the_service_finds_another_cluster_late_then_told_noth
         peer.assign(partition)
         peer.log.wait_for("not-ready", deadline_s=SAID_S_MAX)
         node.start()
-        said = peer.log.wait_for("wrong-cluster", deadline_s=SAID_S_MAX)
-        assert " WARN " in said
-        assert node.cluster_id in said
+        line = peer.log.wait_for("wrong-cluster", deadline_s=SAID_S_MAX)
+        assert " WARN " in line
+        assert node.cluster_id in line
         assert_told_nothing(peer, partition)
         assert peer.log.errors() == []
         await served.end(signal.SIGTERM)

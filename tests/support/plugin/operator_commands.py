@@ -16,9 +16,10 @@ from aiokafka import TopicPartition
 
 from rlmm.metadata.segment import SegmentMetadata
 from tests.kafka.clients import consumer
-from tests.kafka.ledger import LEVELS, MINUTE_MS, Entry, offset_at, read
+from tests.kafka.ledger import LEVELS, MINUTE_MS, Entry, offset_at
 from tests.kafka.stock_consumer import Read, StockConsumer
 from tests.support.datasource.reading_process import Query, read_by_spark
+from tests.support.plugin.traffic import assert_read
 from tests.support.spark.sessions import SLOTS, python_path
 from tests.support.stores.s3_servers import ACCESS, BUCKET, SECRET
 
@@ -33,12 +34,8 @@ SLOW = {
     "remote.log.manager.copy.max.bytes.per.second": "128",
     "remote.log.manager.copier.thread.pool.size": "50",
 }
-"""
-A segment in two minutes: a job, which takes seconds to start, finds something left to copy. Each
-partition that waits for its share keeps a thread.
-"""
+"""A segment in two minutes, so that a job finds some left; a waiting partition keeps a thread."""
 SPOKEN_FOR = {"retention.ms": "86400000", "local.retention.ms": "1000"}
-SPARK = ("--master", f"local[{SLOTS}]")
 COMMAND_S = 300
 """Longest time of one command: Spark starts in seconds, and on a busy machine in many."""
 CREDENTIALS = {
@@ -46,8 +43,6 @@ CREDENTIALS = {
     "AWS_SECRET_ACCESS_KEY": SECRET,
     "AWS_DEFAULT_REGION": "us-east-1",
 }
-JOBS_ID = -1
-FIRST_S = 60.0
 FINE = 0
 FOUND = 1
 
@@ -55,20 +50,20 @@ FOUND = 1
 @dataclass(frozen=True, slots=True)
 class Done:
     status: int
-    said: str
-    complained: str
+    output: str
+    errors: str
 
     @property
     def document(self) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = json.loads(self.said)
+            found: dict[str, Any] = json.loads(self.output)
         except json.JSONDecodeError as error:
-            msg = f"status {self.status}: {self.said}\n{self.complained}"
+            msg = f"status {self.status}: {self.output}\n{self.errors}"
             raise AssertionError(msg) from error
         return found
 
     def expect(self, status: int = FINE) -> Done:
-        assert self.status == status, f"status {self.status}: {self.said}\n{self.complained}"
+        assert self.status == status, f"status {self.status}: {self.output}\n{self.errors}"
         return self
 
 
@@ -97,24 +92,28 @@ class Operator:
         engine = () if {"--master", "--no-spark"} & {*arguments} else ("--no-spark",)
         return await self("tier", command, *self.store, *engine, *arguments)
 
-    async def told(self, command: str, *arguments: str, status: int = FINE) -> dict[str, Any]:
+    async def report_of(self, command: str, *arguments: str, status: int = FINE) -> dict[str, Any]:
         done = await self.tier(command, *arguments, "--output", "json")
         return done.expect(status).document
 
     async def audit(self, *arguments: str) -> None:
-        """
-        `rlmm tier audit` finds nothing. The metadata is the cluster's, since a service beside a
-        broker knows only the partitions of that broker.
-        """
-        report = await self.told("audit", "--min-age", "1s", *self.of_cluster, *arguments)
+        """Assert that `rlmm tier audit` finds nothing in the cluster's metadata."""
+        report = await self.report_of("audit", "--min-age", "1s", *self.of_cluster, *arguments)
         sets = {name: found["sets"] for name, found in report["verdicts"].items() if found["sets"]}
         assert (report["verdict"], [*sets]) == ("Clean", ["referenced"]), report
 
     async def adopt(self, topic: str, metadata: Sequence[str], *more: str) -> dict[str, Any]:
-        await self.kafka.wait_until_tiered(topic, 1, deadline_s=FIRST_S)  # so both have copied
+        await self.kafka.wait_until_tiered(topic, 1, deadline_s=60.0)  # so both have copied
         source = ("--log-dir", str(self.kafka.node.data))
-        report = await self.told(
-            "run", "--adopt", "--topic", topic, *source, *metadata, *SPARK, *more
+        report = await self.report_of(
+            "run",
+            "--adopt",
+            "--topic",
+            topic,
+            *source,
+            *metadata,
+            *("--master", f"local[{SLOTS}]"),
+            *more,
         )
         (found,) = report["topics"]
         assert found["standing"] == "adopted", report
@@ -127,19 +126,12 @@ class Operator:
         done = subprocess.run(
             [sys.executable, "-m", "rlmm", *arguments],
             env={
-                **kept,
-                "PYTHONPATH": python_path(),
-                "PYSPARK_PYTHON": sys.executable,
-                **CREDENTIALS,
-                "SPARK_LOCAL_DIRS": str(home),
+                **kept, **CREDENTIALS, "PYTHONPATH": python_path(),
+                "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(home),
             },
-            cwd=home,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
+            cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
             timeout=COMMAND_S,
-        )
+        )  # fmt: skip
         return Done(done.returncode, done.stdout, done.stderr)
 
 
@@ -152,11 +144,7 @@ async def log_start(kafka: PluginKafka, topic: str, partition: int = 0) -> int:
 async def assert_spark_has(
     operator: Operator, ledgers: Sequence[Ledger], folder: Path, *ways: Mapping[str, str]
 ) -> None:
-    """
-    Assert that Spark's data source reads from the tier the records in the ledgers, in both
-    isolation levels, once for each of *ways*, which are more options, or for none. Uses one
-    session.
-    """
+    """Assert that Spark reads the ledgers' records from the tier once in both isolation levels."""
     place = {"includeHeaders": "true", **operator.place}
     asked = [*product(ledgers, LEVELS, ways or ({},))]
     queries = [
@@ -169,12 +157,8 @@ async def assert_spark_has(
     for (ledger, level, way), found in zip(asked, given, strict=True):
         partitions = sorted({one.partition for one in ledger.entries})
         expected = [one for number in partitions for one in ledger.expected(level, number)]
-        entries = sorted(map(entry_of_row, found.table.to_pylist()), key=place_of)
+        entries = sorted(map(entry_of_row, found.table.to_pylist()), key=lambda one: one[:2])
         assert entries == expected, (ledger.topic, level, way)
-
-
-def place_of(entry: Entry) -> tuple[int, int]:
-    return entry.partition, entry.offset
 
 
 def entry_of_row(row: Mapping[str, Any]) -> Entry:
@@ -200,7 +184,7 @@ def quicken(kafka: PluginKafka) -> None:
 
 def written_by_jobs(kafka: PluginKafka, topic: str) -> list[SegmentMetadata]:
     events = (one.event for one in kafka.metadata_events(topic))
-    return [one for one in events if isinstance(one, SegmentMetadata) and one.broker_id == JOBS_ID]
+    return [one for one in events if isinstance(one, SegmentMetadata) and one.broker_id == -1]
 
 
 def folder_operator(kafka: PluginKafka) -> Operator:
@@ -215,25 +199,20 @@ def bucket_operator(kafka: PluginKafka, endpoint: str, prefix: str = "") -> Oper
 
 
 async def assert_consumers_have(kafka: PluginKafka, ledger: Ledger, partition: int = 0) -> None:
-    for level in LEVELS:
-        found = await read(kafka.login, ledger.topic, level, partition=partition)
-        assert found == ledger.expected(level, partition), level
+    await assert_read(kafka.login, ledger, partition)
     times = sorted(one.timestamp_ms for one in ledger.entries if one.partition == partition)
     asked = [times[0] - MINUTE_MS, *times[:: len(times) // 8], times[-1], times[-1] + 1]
     for timestamp_ms in asked:
-        told = await offset_at(kafka.login, ledger.topic, timestamp_ms, partition)
-        assert_is_at(ledger, partition, timestamp_ms, told)
+        offset = await offset_at(kafka.login, ledger.topic, timestamp_ms, partition)
+        assert_is_at(ledger, partition, timestamp_ms, offset)
 
 
-def assert_is_at(ledger: Ledger, partition: int, timestamp_ms: int, told: int | None) -> None:
-    """
-    The broker finds the first record with timestamp >= *timestamp_ms*, or an earlier marker of a
-    transaction, which no consumer gets.
-    """
+def assert_is_at(ledger: Ledger, partition: int, timestamp_ms: int, offset: int | None) -> None:
+    """Assert that the broker finds the first record at *timestamp_ms*, or a marker before it."""
     expected = ledger.at_time(partition, timestamp_ms)
     is_marker = (
-        told is not None
-        and (expected is None or told < expected)
-        and not any((one.partition, one.offset) == (partition, told) for one in ledger.entries)
+        offset is not None
+        and (expected is None or offset < expected)
+        and not any((one.partition, one.offset) == (partition, offset) for one in ledger.entries)
     )
-    assert is_marker or told == expected, (timestamp_ms, told, expected)
+    assert is_marker or offset == expected, (timestamp_ms, offset, expected)

@@ -56,10 +56,7 @@ class Account:
     """When a broker was on its way up, in milliseconds of its clock."""
 
     def while_starting(self, copies: Copies) -> set[Uuid]:
-        """
-        Return copies that a starting broker began and left: it leads by old metadata first, and
-        becomes leader again when the cluster has seen that it is back.
-        """
+        """Return copies that a starting broker left: it leads twice, first by old metadata."""
         return {
             name
             for name in copies.open

@@ -1,8 +1,4 @@
-"""
-Which outage happens when, drawn from a seed.
-
-Pure; `tests.support.plugin.outages` carries it out.
-"""
+"""The order of outages, drawn from a seed. Pure."""
 
 from __future__ import annotations
 

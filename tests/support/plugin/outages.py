@@ -1,8 +1,4 @@
-"""
-Outages carried out on a broker that runs on rlmm, while records are written, copied and read.
-
-`Story.wrong` and `Story.steady` check the state after each of them.
-"""
+"""Outages of a broker that runs on rlmm, while records are written, copied and read."""
 
 from __future__ import annotations
 
@@ -37,8 +33,6 @@ DEADLINE_S = 90.0
 PROMPT_S = 20.0
 """In which a broker that is asked to stop has stopped, whatever its service does."""
 WRITTEN_A_STEP = 120
-STEADY_ROUNDS_MAX = 3
-UPLOAD_S = 1.0
 LEADING_MS = 10_000
 """A broker that says that it is started is made the leader before that; told a moment later."""
 
@@ -48,8 +42,8 @@ async def answer_of(*command: str) -> Any:
     process = await asyncio.create_subprocess_exec(
         *run, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=tree.ROOT
     )
-    out, said = await process.communicate()
-    assert process.returncode in {0, 1}, said.decode()
+    out, lines = await process.communicate()
+    assert process.returncode in {0, 1}, lines.decode()
     return json.loads(out)
 
 
@@ -105,10 +99,7 @@ class Story:
         os.kill(self.kafka.sidecar.pid, signal.SIGCONT)
 
     async def _event_sent(self) -> None:
-        """
-        Wait until the broker has sent an event that the paused service cannot answer: STARTED, or
-        else FINISHED once the copy's last object is there.
-        """
+        """Wait until the broker has sent STARTED, or else FINISHED, that the service misses."""
         begun = self.copies().open
 
         def is_written() -> bool:
@@ -116,7 +107,7 @@ class Story:
             return begun <= {segment_of(path) for path in has}
 
         with contextlib.suppress(ProcessFailed):
-            await until(is_written, "the last object was written", deadline_s=UPLOAD_S)
+            await until(is_written, "the last object was written", deadline_s=1.0)
         await self.clients.writing.write(1)  # meanwhile the broker has gone on to the next thing
 
     async def until(self, fact: Callable[[], bool], what: str) -> None:
@@ -197,11 +188,7 @@ class Story:
         )
 
     def wrong(self) -> list[str]:
-        """
-        Return the faults once everything is settled; empty is well. Every reader got every written
-        record, every range was copied once except by copies that the broker did not survive, and
-        the tier has the objects of these copies and no others.
-        """
+        """Return the faults once all is settled: unread records, second copies, foreign objects."""
         copies = self.copies()
         left = self.account.while_starting(copies) - self.account.cut
         excused = self.account.cut | left
@@ -219,17 +206,14 @@ class Story:
         return wrong
 
     async def steady(self) -> list[str]:
-        """
-        Return the broker's complaints in steady work; empty is well. One late answer is allowed on
-        a busy machine.
-        """
+        """Return the broker's complaints in steady work; one late answer is allowed."""
         complaints: list[str] = []
-        for _ in range(STEADY_ROUNDS_MAX):
+        for _ in range(3):
             position = self.kafka.node.log.position
             await self.clients.writing.write(WRITTEN_A_STEP)
             await self.settled()
-            said = self.kafka.node.log.since(position)
-            complaints = [line for line in said if COMPLAINT.search(line)]
+            lines = self.kafka.node.log.since(position)
+            complaints = [line for line in lines if COMPLAINT.search(line)]
             if not complaints:
                 break
         return complaints
@@ -245,10 +229,10 @@ class Story:
         )
 
     def _lived(self, steps: list[Step], position: int, begun_s: float) -> Lived:
-        said = self.kafka.node.log.since(position)
+        lines = self.kafka.node.log.since(position)
         return Lived(
             steps,
             time.monotonic() - begun_s,
-            [line for line in said if " ERROR " in line],
-            [line for line in said if " WARN " in line],
+            [line for line in lines if " ERROR " in line],
+            [line for line in lines if " WARN " in line],
         )

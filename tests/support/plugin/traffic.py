@@ -10,10 +10,11 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaConnectionError
 
 from tests.kafka.clients import until
-from tests.kafka.ledger import CODECS, LEVELS, Entry, Ledger, Traffic, entry_of
+from tests.kafka.ledger import CODECS, LEVELS, Entry, Ledger, Traffic, entry_of, read
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import AsyncIterator
 
     from tests.kafka.login import Login
 
@@ -90,10 +91,7 @@ class Writing:
 
 
 class Reading:
-    """
-    A consumer that reads from the start to the end again and again. It goes to the end where its
-    offset is out of range, so that left-out records show.
-    """
+    """A consumer that rereads from the start; out of range it goes to the end, so losses show."""
 
     def __init__(
         self, login: Login, writing: Writing, topic: str, level: str, broker: asyncio.Event
@@ -152,6 +150,26 @@ class Reading:
             await client.stop()
         self.passes.append(Pass(self.level, end, [one for one in found if one.offset < end]))
         self.finished_number = number
+
+
+@contextlib.asynccontextmanager
+async def jumping_consumer(login: Login, place: TopicPartition) -> AsyncIterator[AIOKafkaConsumer]:
+    """Return a consumer at offset 0 that goes to the end if offset 0 is out of range."""
+    client = AIOKafkaConsumer(**login.for_aiokafka(), auto_offset_reset="latest")
+    await client.start()
+    try:
+        client.assign([place])
+        client.seek(place, 0)
+        yield client
+    finally:
+        await client.stop()
+
+
+async def assert_read(login: Login, ledger: Ledger, partition: int = 0, first: int = 0) -> None:
+    """Assert that consumers of each isolation level read the ledger's records from *first* on."""
+    for level in LEVELS:
+        found = await read(login, ledger.topic, level, partition=partition, first=first)
+        assert found == ledger.expected(level, partition, first), level
 
 
 class Clients:

@@ -1,9 +1,7 @@
 """
-Holds `docs/capabilities.md` to the truth: a pytest plugin, switched on with `--capabilities=FILE`.
+A pytest plugin: `--capabilities=FILE` fails unless every test named in the table ran and passed.
 
-Each row of the table names the tests that show it. A run with the switch fails unless every one of
-them ran and passed in it. Results are judged where they come together, on the controller of a
-distributed run, so neither the order of tests nor the number of workers matters.
+Results are judged on the controller of a distributed run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""
-Rules over one file that no other tool checks.
-
-Each takes a text or a syntax tree and gives its findings, one line each; none looks at the
-repository, so that each can be shown to bite.
-"""
+"""Rules over one file: each takes a text or a syntax tree and gives its findings, one line each."""
 
 from __future__ import annotations
 

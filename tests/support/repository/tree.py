@@ -49,7 +49,6 @@ def _is_left_behind(name: Path) -> bool:
 
 
 def python_files(*folders: str) -> list[Path]:
-    """Return the Python sources of the tree, or of the named folders only."""
     prefixes = tuple(f"{folder}/" for folder in folders) or ("",)
     return [path for path in files() if path.suffix == ".py" and str(path).startswith(prefixes)]
 

@@ -33,7 +33,6 @@ GET: dict[str, Json] = {"op": "get", "epoch": 0, "offset": 5, "expect": None}
 
 
 def file_of(*steps: Json, **changes: Json) -> list[Json]:
-    """Return a file with one scenario at store level."""
     entry: dict[str, Json] = {"name": "one", "level": "store", "source": "derived"}
     return [entry | {"steps": list(steps)} | changes]
 
@@ -55,23 +54,14 @@ BAD_FILES: dict[str, tuple[str, str]] = {
 
 BAD_SCENARIOS: dict[str, tuple[Json, str]] = {
     "not an object": ([1], "scenario 1: "),
-    "no name": (
-        [{"level": "store", "steps": [GET]}],
-        "scenario 1: Object missing required field",
-    ),
+    "no name": ([{"level": "store", "steps": [GET]}], "scenario 1: Object missing required field"),
     "name with line feed": (file_of(GET, name="a\nb"), "scenario 1: Expected a printable text"),
     "no level": ([{"name": "one", "steps": [GET]}], "'one': Object missing required field"),
     "unknown level": (file_of(GET, level="shelf"), "'shelf' - at `$.level`"),
     "level of wrong type": (file_of(GET, level=["store"]), "got `array` - at `$.level`"),
-    "no steps": (
-        [{"name": "one", "level": "store"}],
-        "required field `steps`",
-    ),
+    "no steps": ([{"name": "one", "level": "store"}], "required field `steps`"),
     "empty steps": (file_of(), "`array` of length >= 1 - at `$.steps`"),
-    "steps of wrong type": (
-        file_of(GET, steps={}),
-        "got `object` - at `$.steps`",
-    ),
+    "steps of wrong type": (file_of(GET, steps={}), "got `object` - at `$.steps`"),
     "unknown field": (file_of(GET, colour="red"), "'one': Object contains unknown field `colour`"),
     "initialized of wrong type": (file_of(GET, level="cache", initialized=1), "`$.initialized`"),
     "quirk of wrong type": (file_of(GET, quirk=5), "got `int` - at `$.quirk`"),
@@ -87,26 +77,17 @@ BAD_STEPS: dict[str, tuple[Json, str]] = {
     "missing argument": (without(GET, "offset"), "(get): Object missing required field `offset`"),
     "unknown field": (GET | {"colour": 1}, "(get): Object contains unknown field `colour`"),
     "no expect": (without(GET, "expect"), "(get): Object missing required field `expect`"),
-    "unknown error kind": (
-        GET | {"expect": {"error": "bang"}},
-        "'bang' - at `$.error`",
-    ),
+    "unknown error kind": (GET | {"expect": {"error": "bang"}}, "'bang' - at `$.error`"),
     "expect of wrong type": (GET | {"expect": 5}, "(get): 'expect'"),
     "expect_fixed of wrong type": (GET | {"expect_fixed": 5}, "(get): 'expect'"),
     "epoch as text": (GET | {"epoch": "0"}, "got `str` - at `$.epoch`"),
     "epoch as bool": (GET | {"epoch": True}, "got `bool` - at `$.epoch`"),
     "epoch too large": (GET | {"epoch": 2**31}, "<= 2147483647 - at `$.epoch`"),
     "offset as float": (GET | {"offset": 5.0}, "got `float` - at `$.offset`"),
-    "offset too large": (
-        GET | {"offset": 2**63},
-        "<= 9223372036854775807",
-    ),
+    "offset too large": (GET | {"offset": 2**63}, "<= 9223372036854775807"),
     "tp of wrong type": (GET | {"tp": 0}, "(get): Expected `str`, got `int`"),
     "id empty": (ADD | {"id": ""}, "of length >= 1 - at `$.id`"),
-    "unknown state": (
-        ADD | {"state": "COPIED"},
-        "Invalid enum value 'COPIED'",
-    ),
+    "unknown state": (ADD | {"state": "COPIED"}, "Invalid enum value 'COPIED'"),
     "state of another kind": (
         ADD | {"state": "DELETE_PARTITION_MARKED"},
         "(add): Invalid enum value",
@@ -115,24 +96,12 @@ BAD_STEPS: dict[str, tuple[Json, str]] = {
         {"op": "partition_delete", "state": "COPY_SEGMENT_STARTED", "expect": "applied"},
         "(partition_delete): Invalid enum value",
     ),
-    "epochs of wrong type": (
-        ADD | {"epochs": [0]},
-        "got `array` - at `$.epochs`",
-    ),
+    "epochs of wrong type": (ADD | {"epochs": [0]}, "got `array` - at `$.epochs`"),
     "epoch key not decimal": (ADD | {"epochs": {"01": 0}}, "matching regex"),
-    "epoch key too large": (
-        ADD | {"epochs": {"2147483648": 0}},
-        "leader epoch of 32 bits",
-    ),
-    "epoch offset of wrong type": (
-        ADD | {"epochs": {"0": "0"}},
-        "`$.epochs[...]`",
-    ),
+    "epoch key too large": (ADD | {"epochs": {"2147483648": 0}}, "leader epoch of 32 bits"),
+    "epoch offset of wrong type": (ADD | {"epochs": {"0": "0"}}, "`$.epochs[...]`"),
     "custom not hex": (ADD | {"custom": "0g"}, "matching regex"),
-    "txn_empty as number": (
-        ADD | {"txn_empty": 0},
-        "got `int` - at `$.txn_empty`",
-    ),
+    "txn_empty as number": (ADD | {"txn_empty": 0}, "got `int` - at `$.txn_empty`"),
     "null with a field": ({"op": "add", "null": True, "id": "a", "expect": "applied"}, "alone"),
     "null for another op": (GET | {"null": True}, "Object contains unknown field `null`"),
     "null as number": (ADD | {"null": 1}, "Expected `bool`, got `int`"),
@@ -140,8 +109,27 @@ BAD_STEPS: dict[str, tuple[Json, str]] = {
 """The second step of a scenario -> what the message says beside file, scenario and step."""
 
 
-def refusal(path: Path, content: str) -> str:
-    """Return the error for *content*; the command must print the same in one line."""
+@pytest.mark.parametrize(
+    ("content", "place", "says"),
+    [
+        *(pytest.param(text, ": ", says, id=name) for name, (text, says) in BAD_FILES.items()),
+        *(
+            pytest.param(json.dumps(content), ": scenario ", says, id=f"scenario, {name}")
+            for name, (content, says) in BAD_SCENARIOS.items()
+        ),
+        *(
+            pytest.param(
+                json.dumps(file_of(ADD, step)), ": scenario 'one': step 2", says, id=f"step, {name}"
+            )
+            for name, (step, says) in BAD_STEPS.items()
+        ),
+    ],
+)
+def test_file_when_a_part_is_not_of_the_format_is_refused_with_its_place(
+    tmp_path: Path, content: str, place: str, says: str
+) -> None:
+    """One line names file, scenario and step, the exit code is 2, and no result is printed."""
+    path = tmp_path / "bad.json"
     path.write_text(content, "utf-8")
     with pytest.raises(ConfigError) as caught:
         load_corpus(path)
@@ -149,36 +137,7 @@ def refusal(path: Path, content: str) -> str:
     result = CliRunner().invoke(cli, ["conformance", "run", "--vectors", str(path)])
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"rlmm: config: {message}\n"
-    return message
-
-
-@pytest.mark.parametrize(("content", "says"), BAD_FILES.values(), ids=BAD_FILES)
-def test_file_when_it_is_no_list_of_scenarios_is_refused(
-    tmp_path: Path, content: str, says: str
-) -> None:
-    """One line names the file, the exit code is 2, and no result is printed."""
-    message = refusal(tmp_path / "bad.json", content)
-    assert message.startswith(f"{tmp_path}/bad.json: ")
-    assert says in message
-
-
-@pytest.mark.parametrize(("content", "says"), BAD_SCENARIOS.values(), ids=BAD_SCENARIOS)
-def test_scenario_when_it_is_not_of_the_format_is_refused(
-    tmp_path: Path, content: Json, says: str
-) -> None:
-    """One line names the file and the scenario."""
-    message = refusal(tmp_path / "bad.json", json.dumps(content))
-    assert message.startswith(f"{tmp_path}/bad.json: scenario ")
-    assert says in message
-
-
-@pytest.mark.parametrize(("step", "says"), BAD_STEPS.values(), ids=BAD_STEPS)
-def test_step_when_it_is_not_of_the_format_is_refused(
-    tmp_path: Path, step: Json, says: str
-) -> None:
-    """One line names the file, the scenario and the number of the step."""
-    message = refusal(tmp_path / "bad.json", json.dumps(file_of(ADD, step)))
-    assert message.startswith(f"{tmp_path}/bad.json: scenario 'one': step 2")
+    assert message.startswith(f"{path}{place}")
     assert says in message
 
 

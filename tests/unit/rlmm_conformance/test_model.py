@@ -28,20 +28,19 @@ def copy(
     assert cache.update(UpdateFields(label, FINISHED)) == "applied"
 
 
-def test_next_txn_when_the_walk_comes_back_to_itself_finds_nothing() -> None:
-    """The walk ends even if an epoch's end lies past its segment's."""
+@pytest.mark.parametrize(
+    ("end", "epochs", "found_at"),
+    [(100, ((0, 0), (1, 200)), 150), (INT64_MAX, ((0, 0),), INT64_MAX)],
+    ids=["comes-back-to-itself", "largest-offset"],
+)
+def test_next_txn_when_the_walk_cannot_go_on_finds_nothing(
+    end: int, epochs: tuple[tuple[int, int], ...], found_at: int
+) -> None:
+    """The walk ends at the largest offset, and where an epoch's end lies past its segment's."""
     cache = CacheModel()
-    copy(cache, "a", 0, 100, ((0, 0), (1, 200)), txn_empty=True)
-    assert cache.get(0, 150) == "a"
+    copy(cache, "a", 0, end, epochs, txn_empty=True)
+    assert cache.get(0, found_at) == "a"
     assert cache.next_txn(0, 50) is None
-
-
-def test_next_txn_when_the_last_offset_is_the_largest_finds_nothing() -> None:
-    """The walk ends at the largest offset."""
-    cache = CacheModel()
-    copy(cache, "a", 0, INT64_MAX, txn_empty=True)
-    assert cache.get(0, INT64_MAX) == "a"
-    assert cache.next_txn(0, 5) is None
 
 
 def test_epoch_end_when_below_the_least_offset_wraps_as_in_java() -> None:
@@ -102,9 +101,7 @@ def test_store_when_it_holds_all_shows_everything_after_load() -> None:
 @pytest.mark.parametrize(
     "rules", [frozenset(), frozenset({ConformanceRule.SHARD_HOLDS_ALL})], ids=repr
 )
-def test_store_when_a_deletion_is_finished_drops_content_and_state(
-    rules: frozenset[ConformanceRule],
-) -> None:
+def test_store_when_deletion_is_finished_drops_all(rules: frozenset[ConformanceRule]) -> None:
     """A finished deletion empties and unloads the partition, whatever the rules."""
     store = StoreModel(rules)
     store.load("tp")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+ALL = ("java", "javac", "mvn")
 JAVA_17 = 'openjdk version "17.0.15" 2025-04-15'
 
 
@@ -43,30 +44,21 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[str]]]:
     return install
 
 
-def test_jars_when_programs_are_missing_then_names_all_of_them(
-    programs: Callable[..., object], tmp_path: Path
+@pytest.mark.parametrize(
+    ("names", "java", "match"),
+    [
+        (("java",), JAVA_17, "not installed: javac, mvn"),
+        (ALL, 'openjdk version "1.8.0_412"', "Java 17 or newer"),
+        (ALL, JAVA_17, r"could not fetch Kafka: \[ERROR\] no route to host$"),
+    ],
+    ids=["missing", "too-old", "maven-fails"],
+)
+def test_jars_when_they_cannot_be_made_then_says_why_and_leaves_nothing_that_looks_whole(
+    programs: Callable[..., object], tmp_path: Path, names: tuple[str, ...], java: str, match: str
 ) -> None:
-    """The message names all missing programs at once."""
-    programs("java")
-    with pytest.raises(EngineUnfit, match="not installed: javac, mvn"):
-        jars.make_jars(tmp_path)
-
-
-def test_jars_when_java_is_too_old_then_says_which_is_needed(
-    programs: Callable[..., object], tmp_path: Path
-) -> None:
-    """The message names the required version of Java."""
-    programs("java", "javac", "mvn", java='openjdk version "1.8.0_412"')
-    with pytest.raises(EngineUnfit, match="Java 17 or newer"):
-        jars.make_jars(tmp_path)
-
-
-def test_jars_when_maven_fails_then_says_why_and_leaves_nothing_that_looks_whole(
-    programs: Callable[..., object], tmp_path: Path
-) -> None:
-    """A failed fetch leaves no folder, so that the next run fetches again."""
-    programs("java", "javac", "mvn", maven=lambda _: done(1, "[ERROR] no route to host\nmore"))
-    with pytest.raises(EngineUnfit, match=r"could not fetch Kafka: \[ERROR\] no route to host"):
+    """The message names all missing programs, the version of Java, or the reason of Maven."""
+    programs(*names, java=java, maven=lambda _: done(1, "[ERROR] no route to host\nmore"))
+    with pytest.raises(EngineUnfit, match=match):
         jars.make_jars(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -75,7 +67,7 @@ def test_jars_when_all_is_there_then_is_made_once(
     programs: Callable[..., list[list[str]]], tmp_path: Path
 ) -> None:
     """The first run fetches Kafka and builds our plugins; the next run does neither."""
-    commands = programs("java", "javac", "mvn")
+    commands = programs(*ALL)
     assert not jars.is_made(tmp_path)
     made = jars.make_jars(tmp_path)
     assert jars.is_made(tmp_path)
@@ -84,14 +76,10 @@ def test_jars_when_all_is_there_then_is_made_once(
     assert "-C" in fetch
     assert "-Dmaven.test.skip=true" in build
     assert made.metadata_manager.endswith("/metadata-manager/*")
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        [made.kafka.name, made.plugins.name]
-    )
+    assert set(tmp_path.iterdir()) == {made.kafka, made.plugins}
 
 
-def test_jars_when_another_run_makes_the_same_meanwhile_then_takes_what_is_there(
-    programs: Callable[..., object], tmp_path: Path
-) -> None:
+def test_jars_when_made_twice_then_taken(programs: Callable[..., object], tmp_path: Path) -> None:
     """Two demonstrations may start at a time."""
     kafka, _ = jars._folders(tmp_path)
 
@@ -100,9 +88,7 @@ def test_jars_when_another_run_makes_the_same_meanwhile_then_takes_what_is_there
         (kafka / "kafka.jar").write_bytes(b"whole")
         return done()
 
-    programs("java", "javac", "mvn", maven=fetched_by_both)
+    programs(*ALL, maven=fetched_by_both)
     made = jars.make_jars(tmp_path)
     assert [path.name for path in made.kafka.iterdir()] == ["kafka.jar"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        [made.kafka.name, made.plugins.name]
-    )
+    assert set(tmp_path.iterdir()) == {made.kafka, made.plugins}

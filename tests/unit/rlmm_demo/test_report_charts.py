@@ -28,11 +28,9 @@ EVERY_KIND = (
 MAP = TierMap("before", (PartitionMap("orders-0", EVERY_KIND),), 24_100_000, 0)
 FULL = ReplayCurve("full replay", ((0.0, 0), (2.0, 500), (4.0, 1_000)), 4.1)
 QUICK = ReplayCurve("from the snapshot", ((0.0, 900), (0.2, 1_000)), 0.2)
-RED = "#c2243c"
 
 
 def texts(chart: Chart) -> list[str]:
-    """Return all texts of a chart."""
     picture = ET.fromstring(chart.svg)
     return ["".join(one.itertext()) for one in picture.iter() if one.tag.endswith("}text")]
 
@@ -70,7 +68,7 @@ def test_tier_map_when_a_gap_is_finer_than_a_pixel_then_is_drawn_with_an_edge() 
     )
     chart = tier_map((TierMap("now", (PartitionMap("huge-0", segments),)),))
     assert len(chart.svg) < 50_000
-    lanes = re.findall(rf"<path [^>]*style=\"fill: url[^>]*stroke: {RED}", chart.svg)
+    lanes = re.findall(r'<path [^>]*style="fill: url[^>]*stroke: #c2243c', chart.svg)
     assert len(lanes) == 3, "both lanes and the legend"
 
 

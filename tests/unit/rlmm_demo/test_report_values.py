@@ -9,12 +9,7 @@ import pytest
 
 from rlmm_demo.report.markup import element, join, plain
 from rlmm_demo.report.numbers import amount_text, number_text
-from rlmm_demo.report.story import (
-    Comparison,
-    Figure,
-    PreferredDirection,
-    StallSamples,
-)
+from rlmm_demo.report.story import Comparison, Figure, PreferredDirection, StallSamples
 from rlmm_demo.report.tables import figure_text, ratio_text, verdict
 
 SPACE = "\N{NO-BREAK SPACE}"
@@ -32,9 +27,7 @@ SPACE = "\N{NO-BREAK SPACE}"
         "\u202eleft to right\u2066",
     ],
 )
-def test_element_when_text_or_attribute_is_hostile_then_it_is_read_back_as_it_is(
-    hostile: str,
-) -> None:
+def test_element_when_text_or_attribute_is_hostile_then_read_back(hostile: str) -> None:
     """No text becomes markup; characters that XML forbids are written out."""
     made = element("p", hostile, title=hostile)
     found = ET.fromstring(made.encode())
@@ -71,9 +64,7 @@ def test_plain_when_a_terminal_was_coloured_then_its_colours_are_gone() -> None:
         (math.inf, "–"),  # noqa: RUF001  # as above
     ],
 )
-def test_number_when_written_then_has_the_digits_that_say_something(
-    value: float, text: str
-) -> None:
+def test_number_when_written_then_has_three_digits(value: float, text: str) -> None:
     """A number has three digits, a whole number all of them, and no number is a dash."""
     assert number_text(value) == text
 

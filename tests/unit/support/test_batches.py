@@ -11,18 +11,9 @@ def test_forged_batch_when_honest_then_is_what_the_writer_writes() -> None:
     """Two encoders that share no code agree byte for byte."""
     headers = varint(1) + field(b"h") + field(None)
     section = record(0, b"one", key=b"k") + record(2, None, timestamp_delta=500, headers=headers)
-    forged = forge(
-        section,
-        2,
-        base_offset=70,
-        leader_epoch=3,
-        last_offset_delta=4,
-        base_timestamp_ms=1_000,
-        max_timestamp_ms=1_500,
-        producer_id=9,
-        producer_epoch=1,
-        base_sequence=5,
-    )
+    header = {"base_offset": 70, "leader_epoch": 3, "last_offset_delta": 4, "base_sequence": 5}
+    times = {"base_timestamp_ms": 1_000, "max_timestamp_ms": 1_500}
+    forged = forge(section, 2, **header, **times, producer_id=9, producer_epoch=1)
     records = [Record(70, 1_000, b"k", b"one"), Record(72, 1_500, None, None, (("h", None),))]
     assert forged == build_batch(
         records, 70, last_offset=74, leader_epoch=3, producer=Producer(9, 1, 5)

@@ -25,65 +25,45 @@ def test_teardown(broken): pass
 """
 
 
-def run(pytester: pytest.Pytester, name: str, *options: str) -> pytest.RunResult:
-    pytester.makepyfile(test_sample=TESTS)
-    pytester.makefile(".md", page=f"{HEAD}| Answers | `ask` | `test_sample.py::{name}` |\n")
-    return pytester.runpytest(
-        "-p",
-        "tests.support.repository.capabilities",
-        "--capabilities=page.md",
-        "-p",
-        "no:randomly",
-        "-p",
-        "no:asyncio",
-        *options,
-    )
-
-
-@pytest.mark.parametrize("name", ["test_good", "test_table"])
-def test_run_when_the_row_was_shown_is_green(pytester: pytest.Pytester, name: str) -> None:
-    """A row is shown by a test that passed, or by a table of cases that all passed."""
-    result = run(pytester, name, "-k", name)
-    assert result.ret == pytest.ExitCode.OK
-    result.stdout.no_fnmatch_line("*capabilities not shown*")
+PLUGIN = ("-p", "tests.support.repository.capabilities", "-p", "no:asyncio")
 
 
 @pytest.mark.parametrize(
-    ("name", "code"),
-    [("test_table", pytest.ExitCode.OK), ("test_gone", pytest.ExitCode.TESTS_FAILED)],
-)
-def test_run_when_distributed_is_judged_where_reports_come_together(
-    pytester: pytest.Pytester, name: str, code: pytest.ExitCode
-) -> None:
-    """Two workers give the same verdict as one process, though each ran only part of the tests."""
-    assert run(pytester, name, "-n", "2", "-k", "test_good or test_table").ret == code
-
-
-@pytest.mark.parametrize(
-    ("name", "selected"),
+    ("name", "selected", "is_shown"),
     [
-        pytest.param("test_good", "test_table", id="not-run"),
-        pytest.param("test_skipped", "test_good or test_skipped", id="skipped"),
-        pytest.param("test_gone", "test_good", id="does-not-exist"),
-        pytest.param("test_bad", "test_bad", id="failed"),
-        pytest.param("test_half", "test_half", id="one-case-failed"),
-        pytest.param("test_teardown", "test_teardown", id="failed-afterwards"),
+        pytest.param("test_good", "test_good", True, id="passed"),
+        pytest.param("test_table", "test_table", True, id="all-cases-passed"),
+        pytest.param("test_good", "test_table", False, id="not-run"),
+        pytest.param("test_skipped", "test_good or test_skipped", False, id="skipped"),
+        pytest.param("test_gone", "test_good", False, id="does-not-exist"),
+        pytest.param("test_bad", "test_bad", False, id="failed"),
+        pytest.param("test_half", "test_half", False, id="one-case-failed"),
+        pytest.param("test_teardown", "test_teardown", False, id="failed-afterwards"),
+        pytest.param("test_table", "test_good or test_table -n 2", True, id="distributed"),
+        pytest.param("test_gone", "test_good or test_table -n 2", False, id="distributed-gone"),
     ],
 )
 def test_run_when_the_row_was_not_shown_is_red(
-    pytester: pytest.Pytester, name: str, selected: str
+    pytester: pytest.Pytester, name: str, selected: str, is_shown: bool
 ) -> None:
-    """A test that did not run, was skipped or failed turns the run red."""
-    result = run(pytester, name, "-k", selected)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["*capabilities not shown*", f"Answers: test_sample.py::{name} *"])
+    """A row needs a test that ran and passed with all its cases, on any number of workers."""
+    pytester.makepyfile(test_sample=TESTS)
+    pytester.makefile(".md", page=f"{HEAD}| Answers | `ask` | `test_sample.py::{name}` |\n")
+    chosen, *workers = selected.split(" -n ")
+    options = ["-k", chosen, *(["-n", *workers] if workers else [])]
+    run = pytester.runpytest(*PLUGIN, "--capabilities=page.md", "-p", "no:randomly", *options)
+    if is_shown:
+        assert run.ret == pytest.ExitCode.OK
+        run.stdout.no_fnmatch_line("*capabilities not shown*")
+    else:
+        assert run.ret == pytest.ExitCode.TESTS_FAILED
+        lines = ["*capabilities not shown*", f"Answers: test_sample.py::{name} *"]
+        run.stdout.fnmatch_lines(lines)
 
 
 def test_run_when_the_page_is_missing_is_refused(pytester: pytest.Pytester) -> None:
     """A page that cannot be read stops the run before any test."""
-    result = pytester.runpytest(
-        "-p", "tests.support.repository.capabilities", "-p", "no:asyncio", "--capabilities=gone.md"
-    )
+    result = pytester.runpytest(*PLUGIN, "--capabilities=gone.md")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*gone.md*"])
 

@@ -103,9 +103,7 @@ def test_claim_when_false_then_is_found_out(claim: Wrote | Answered, message: st
         ),
     ],
 )
-def test_log_when_an_event_is_there_too_often_then_is_found_out(
-    events: tuple[Event, ...], message: str
-) -> None:
+def test_log_when_an_event_repeats_then_found(events: tuple[Event, ...], message: str) -> None:
     """The check names an event that came back, or is stored more often than written."""
     stored = {0: list(enumerate(map(encode, events)))}
     with pytest.raises(AssertionError, match=message):

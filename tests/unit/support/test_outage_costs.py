@@ -34,8 +34,6 @@ def test_an_outage_when_judged_then_a_storm_in_the_log_is_told_with_its_figures(
 
 
 @pytest.mark.parametrize(("line", "is_one"), [(TIERING, True), (OURS, True), (OTHER, False)])
-def test_a_line_when_of_tiering_then_is_a_complaint_of_the_steady_state(
-    line: str, *, is_one: bool
-) -> None:
+def test_line_when_of_tiering_then_is_a_complaint(line: str, *, is_one: bool) -> None:
     """Lines of the broker about itself are no complaint."""
     assert bool(COMPLAINT.search(line)) == is_one

@@ -1,6 +1,7 @@
 """The rules of the repository tests: each finds its case and leaves the rest alone."""
 
 import ast
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -11,64 +12,54 @@ def lines(count: int) -> str:
     return "def long():\n" + "    pass\n" * (count - 1)
 
 
-def test_long_functions_when_over_the_wall_are_found() -> None:
-    """
-    A function of 71 lines is found, one of 70 is not; a method and an async function count as well.
-    """
-    assert rules.long_functions(ast.parse(lines(70))) == []
-    assert rules.long_functions(ast.parse(lines(71))) == ["line 1: long has 71 lines"]
-    assert rules.long_functions(ast.parse("async " + lines(71)))
+EMPTY = ("LogManager", "FrameHandler", "Utils", "SegmentInfo", "StoreImpl")
+CASES: dict[str, tuple[Callable[[ast.Module], Iterable[object]], str, list[object]]] = {
+    "function at the wall": (rules.long_functions, lines(70), []),
+    "function over the wall": (rules.long_functions, lines(71), ["line 1: long has 71 lines"]),
+    "async function over the wall": (
+        rules.long_functions, f"async {lines(71)}", ["line 1: long has 71 lines"],
+    ),
+    "calls, no mere mentions": (
+        lambda tree: rules.calls(tree, "create_task"),
+        "create_task(x)\nloop.create_task(x)\ncreate_task\n'create_task()'\n",
+        ["line 1: create_task()", "line 2: create_task()"],
+    ),
+    "print, no method": (rules.prints, "console.print(x)\nprint(x)\n", ["line 2: print()"]),
+    "both forms of import": (
+        rules.imported,
+        "import aiokafka.client\nfrom aiokafka import record\n",
+        [(1, "aiokafka.client"), (2, "aiokafka.record")],
+    ),
+    "base by its last part": (
+        lambda tree: rules.derived_classes(tree, {"Root"}),
+        "class A(errors.Root): pass\nclass B(Other): pass\n",
+        ["line 1: A derives from errors.Root"],
+    ),
+    "test without a sentence": (
+        rules.undocumented_tests,
+        "def test_a(): pass\ndef test_b():\n    'A fact.'\ndef build(): pass\n",
+        ["line 1: test_a states no fact"],
+    ),
+    "empty words": (
+        rules.empty_names,
+        "".join(f"class {name}: 0\n" for name in EMPTY),
+        [f"line {line}: {name}" for line, name in enumerate(EMPTY, 1)],
+    ),
+    "words that say something": (
+        rules.empty_names,
+        "class SegmentMetadata: 0\nclass RemoteLogMetadataManager: 0\nclass Shard: 0",
+        [],
+    ),
+}  # fmt: skip
+"""Rule, source, and its findings."""
 
 
-def test_calls_when_plain_or_an_attribute_are_found() -> None:
-    """A call is found by the last part of its name; a mere mention is not a call."""
-    source = "create_task(x)\nloop.create_task(x)\ncreate_task\n'create_task()'\n"
-    assert rules.calls(ast.parse(source), "create_task") == [
-        "line 1: create_task()",
-        "line 2: create_task()",
-    ]
-
-
-def test_prints_when_the_builtin_is_called_are_found() -> None:
-    """The builtin is found; a method of the same name is not it."""
-    assert rules.prints(ast.parse("console.print(x)\nprint(x)\n")) == ["line 2: print()"]
-
-
-def test_imported_gives_full_names() -> None:
-    """Both forms of import give the full name."""
-    source = "import aiokafka.client\nfrom aiokafka import record\n"
-    assert list(rules.imported(ast.parse(source))) == [
-        (1, "aiokafka.client"),
-        (2, "aiokafka.record"),
-    ]
-
-
-def test_derived_classes_when_a_base_is_named_are_found() -> None:
-    """A class is found by the last part of a base's name."""
-    source = "class A(errors.Root): pass\nclass B(Other): pass\n"
-    assert rules.derived_classes(ast.parse(source), {"Root"}) == [
-        "line 1: A derives from errors.Root"
-    ]
-
-
-def test_undocumented_tests_when_they_state_nothing_are_found() -> None:
-    """The rule finds a test without a sentence and nothing else."""
-    source = "def test_a(): pass\ndef test_b():\n    'A fact.'\ndef build(): pass\n"
-    assert rules.undocumented_tests(ast.parse(source)) == ["line 1: test_a states no fact"]
-
-
-@pytest.mark.parametrize(
-    "name", ["LogManager", "FrameHandler", "Utils", "SegmentInfo", "StoreImpl"]
-)
-def test_empty_names_when_a_class_only_assists_are_found(name: str) -> None:
-    """A class name that ends in an empty word is found."""
-    assert rules.empty_names(ast.parse(f"class {name}: pass"))
-
-
-@pytest.mark.parametrize("name", ["SegmentMetadata", "RemoteLogMetadataManager", "Shard"])
-def test_empty_names_when_a_name_says_something_are_left_alone(name: str) -> None:
-    """Kafka's own name and words that merely contain an empty one are allowed."""
-    assert not rules.empty_names(ast.parse(f"class {name}: pass"))
+@pytest.mark.parametrize(("rule", "source", "expected"), CASES.values(), ids=CASES)
+def test_rule_when_a_source_breaks_it_then_names_the_line_and_nothing_else(
+    rule: Callable[[ast.Module], Iterable[object]], source: str, expected: list[object]
+) -> None:
+    """Each rule over a source finds its case, and leaves what only looks similar alone."""
+    assert list(rule(ast.parse(source))) == expected
 
 
 @pytest.mark.parametrize(
@@ -101,8 +92,4 @@ def test_text_rules_when_broken_name_the_line(rule: object, text: str) -> None:
 )
 def test_text_rules_when_kept_find_nothing(text: str) -> None:
     """Text that only looks similar breaks no rule."""
-    assert not [
-        *rules.leftovers(text),
-        *rules.addresses(text),
-        *rules.machine_paths(text),
-    ]
+    assert not [*rules.leftovers(text), *rules.addresses(text), *rules.machine_paths(text)]

@@ -35,9 +35,7 @@ def test_sound(): new_shard().apply_event(started("s"))
 @pytest.mark.parametrize(
     ("name", "errors"), [("test_broken", 1), ("test_broken_on_purpose", 0), ("test_sound", 0)]
 )
-def test_shard_when_a_test_left_it_broken_then_the_test_is_in_error(
-    pytester: pytest.Pytester, name: str, errors: int
-) -> None:
+def test_shard_when_broken_then_error(pytester: pytest.Pytester, name: str, errors: int) -> None:
     """The check runs without a request by the test, and only a mark turns it off."""
     pytester.makepyfile(test_sample=SAMPLE)
     options = ("-p", "tests.support.engine.shards", "-p", "no:randomly", "-p", "no:asyncio")
@@ -59,9 +57,7 @@ def test_shard_when_a_test_left_it_broken_then_the_test_is_in_error(
         pytest.param(Tally(duplicate=2), (Entry(1, 3, DUPLICATE),), id="behind-the-end"),
     ],
 )
-def test_report_when_it_does_not_add_up_then_is_refused(
-    tally: Tally, entries: tuple[Entry, ...]
-) -> None:
+def test_report_when_wrong_then_refused(tally: Tally, entries: tuple[Entry, ...]) -> None:
     """The check finds each way to lose an offset or count it twice."""
     with pytest.raises(AssertionError):
         check_report(Report(0, 0, 2, complete=True, tally=tally, redelivered=0, entries=entries))

@@ -19,9 +19,14 @@ IDENTITY = LogIdentity("cluster", Uuid(bytes(16)), 2)
 OPEN = ShardGateStatistics(GateState.OPEN, None, "", 1)
 BEHIND = ShardGateStatistics(GateState.STALE, NotReadyReason.BEHIND, "5 records", 1)
 NEVER = ShardGateStatistics(GateState.REPLAYING, NotReadyReason.REPLAYING, "", 0)
-PROGRESS = ReplayProgress(1, 3, 8, 0, 9, 0.0)
 ALL = EngineStatus(
-    IDENTITY, Assignment.everything(), "", 100.0, {0: OPEN, 1: OPEN}, {1: PROGRESS}, {}
+    IDENTITY,
+    Assignment.everything(),
+    "",
+    100.0,
+    {0: OPEN, 1: OPEN},
+    {1: ReplayProgress(1, 3, 8, 0, 9, 0.0)},
+    {},
 )
 REPLAYING = replace(ALL, gates={0: OPEN, 1: NEVER})
 STALE = replace(ALL, gates={0: OPEN, 1: BEHIND})
@@ -59,7 +64,7 @@ UNREACHED = EngineStatus(None, Assignment.everything(), "away", None, {}, {}, {}
 def test_process_when_it_stands_so_then_it_says_so(
     process: ProcessStatus, word: str, is_ready: bool, was_ready: bool
 ) -> None:
-    """A process is ready when all assigned partitions are, and started once it was ready."""
+    """A process is ready when it answers for all, and started once it was ready."""
     shown = readiness_view(process)
     assert (shown.status, shown.is_ready) == (word, is_ready)
     assert process.was_ready == was_ready

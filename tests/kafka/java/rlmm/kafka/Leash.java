@@ -7,7 +7,7 @@ import java.util.Arrays;
 /**
  * Runs the main method of another class, and ends the process at once when standard input ends.
  *
- * <p>Whoever starts a broker holds the other end of that pipe. When he dies, however he dies, the
+ * <p>The test that starts a broker holds the other end of that pipe. When it dies, however it dies, the
  * pipe closes and no broker is left behind. Halting runs no shutdown hook, so a broker that hangs
  * in one ends all the same.
  */

@@ -70,7 +70,7 @@ public final class StockConsumer {
         return new TopicPartition(topic, number.asInt());
     }
 
-    /** Everything from an offset on to what is the end now, for this isolation level. */
+    /** Everything from an offset on to the present end, for this isolation level. */
     private ArrayNode read(TopicPartition from, long first) {
         List<TopicPartition> alone = List.of(from);
         consumer.assign(alone);

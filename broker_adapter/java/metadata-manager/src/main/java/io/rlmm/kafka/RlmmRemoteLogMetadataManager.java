@@ -20,7 +20,7 @@ import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
  * The metadata manager that a broker loads: everything is asked of an rlmm service.
  *
  * <p>What a broker says wrongly is refused here, before anything is sent. Neither configure nor the
- * two calls about partitions wait for anybody: they run on threads that must not be held up.
+ * two calls about partitions wait: they run on threads of the broker that must not be held up.
  */
 public class RlmmRemoteLogMetadataManager implements RemoteLogMetadataManager {
     private volatile Manager manager;
@@ -111,7 +111,7 @@ public class RlmmRemoteLogMetadataManager implements RemoteLogMetadataManager {
         return manager().size(checked(partition), leaderEpoch);
     }
 
-    /** Never throws: who asks wants to know whether to ask anything else. */
+    /** Never throws: the broker asks this to learn whether to ask anything else. */
     @Override
     public boolean isReady(TopicIdPartition partition) {
         Manager started = manager;

@@ -21,7 +21,7 @@ public enum Fate {
     HAD_EFFECT,
     /** It had no effect so far; it may still be on its way. */
     NOT_SEEN,
-    /** The state is beyond it, and nobody can say whether with its help. */
+    /** The state is beyond the event, and the log does not show whether the event led to it. */
     PASSED;
 
     /** What the answer to the event's own question says; null is nothing there. */
@@ -36,7 +36,7 @@ public enum Fate {
         RemoteLogSegmentMetadataUpdate update = ((Event.Update) event).update();
         if (segment.isEmpty()) {
             // The end of a deletion leaves nothing behind, and nothing is what its beginning asks
-            // for as well: somebody else has been faster.
+            // for as well: another broker has been faster.
             return isDeletion(update.state()) ? HAD_EFFECT : NOT_SEEN;
         }
         return ofUpdate(update, segment.get());
@@ -64,12 +64,12 @@ public enum Fate {
 
     private static Fate ofUpdate(RemoteLogSegmentMetadataUpdate event, RemoteLogSegmentMetadata found) {
         if (found.state().id() > event.state().id()) {
-            // Who wanted a segment deleted has what he wanted. Who finished a copy must not believe
+            // A deletion has its effect. The broker that finished a copy must not believe
             // that it is there to be read: its local records would go.
             return event.state() == RemoteLogSegmentState.COPY_SEGMENT_FINISHED ? PASSED : HAD_EFFECT;
         }
         if (found.state() == event.state() && isDeletion(event.state())) {
-            return HAD_EFFECT; // Whoever began it.
+            return HAD_EFFECT; // Whichever broker began it.
         }
         boolean isThere = found.state() == event.state()
             && found.brokerId() == event.brokerId()

@@ -13,7 +13,7 @@ import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentState;
 /**
  * Whether a segment's transaction index is empty: a flag that segments have since 4.0.
  *
- * <p>Looked up by name, once: linked, it would break on 3.9. There nobody knows, so that it is said
+ * <p>Looked up by name, once: linked, it would break on 3.9. There the broker does not know, so that it is said
  * to be not empty, as every event written by such a broker says, too.
  */
 final class TxnFlag {

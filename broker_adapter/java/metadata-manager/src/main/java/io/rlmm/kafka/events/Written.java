@@ -21,7 +21,7 @@ public record Written(Place place, String verdict) {
         return new Written(new Place(partition, Forms.uint63(said.get(1), "an offset")), verdict);
     }
 
-    /** Whether it had its effect here; else it is stored, and judged by nobody that is known here. */
+    /** Whether it had its effect here; else it is stored, and this service does not judge it. */
     public boolean isJudged() {
         return !verdict.equals("stored-not-assigned");
     }

@@ -8,7 +8,7 @@ public sealed interface Address {
     /** What Linux takes; a longer path would be tried for ever. */
     int SOCKET_BYTES_MAX = 107;
 
-    /** A socket of this machine; who may open its file may ask. */
+    /** A socket of this machine; a user who may open its file may send requests. */
     record Unix(Path path) implements Address {
         @Override
         public String toString() {

@@ -22,13 +22,13 @@ import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * One connection: requests out, answers in, each to who waits for it.
+ * One connection: requests out, answers in, each to the caller that waits for it.
  *
- * <p>Many requests are under way at once; nothing is repeated here. Who sends never touches the
+ * <p>Many requests are under way at once; nothing is repeated here. A caller never touches the
  * socket: frames are put into a queue that one thread empties, and another one reads.
  */
 final class Connection {
-    /** Requests without an answer; whoever has so many does not answer any more. */
+    /** Requests without an answer; a service that owes so many does not answer any more. */
     private static final int SENT_MAX = 20_000;
 
     private final Transport transport;
@@ -40,7 +40,7 @@ final class Connection {
     private long lastId = 0;
     private Failure over;
     private volatile long heardNs = System.nanoTime();
-    /** Somebody waited for an answer in vain, and nothing was heard since. */
+    /** A caller waited for an answer in vain, and no byte has come since. */
     private volatile boolean isSilent = false;
 
     Connection(Transport transport) {
@@ -48,7 +48,7 @@ final class Connection {
         in = new DataInputStream(new BufferedInputStream(transport.in(), 64 * 1024));
     }
 
-    /** Says who this is, before anything else; on the thread that calls, which has a deadline. */
+    /** Sends the broker's identity before anything else; on the calling thread, which has a deadline. */
     void greet(Hello.Caller caller, String token) throws IOException, MalformedException, Failure {
         transport.out().write(Frames.request(0, "hello", List.of(caller.said(token))));
         transport.out().flush();
@@ -84,7 +84,7 @@ final class Connection {
         return isSilent;
     }
 
-    /** Somebody waits no longer for what he asked at this time. */
+    /** A caller waits no longer for the answer to its request of this time. */
     void missed(long askedNs) {
         if (heardNs - askedNs < 0) {
             isSilent = true;
@@ -140,7 +140,7 @@ final class Connection {
         } catch (EOFException error) {
             end(Failure.of(Kind.UNREACHABLE, "the service has hung up"));
         } catch (Throwable error) {
-            // Also where there is no room for a frame: what is left open would never come back.
+            // Also where there is no room for a frame: a connection left open would never come back.
             end(Failure.of(Kind.UNREACHABLE, "the connection broke: " + error.getMessage(), error));
         }
     }
@@ -166,7 +166,7 @@ final class Connection {
         }
     }
 
-    /** Sends what is queued until it is over; on a thread of its own. */
+    /** Sends the queued frames until the connection ends; on a thread of its own. */
     void writeAll() {
         OutputStream out = transport.out();
         try {
@@ -202,7 +202,7 @@ final class Connection {
         return joined.array();
     }
 
-    /** Hangs up; whoever waits is told why. Idempotent. */
+    /** Hangs up, and fails every waiting request with the reason. Idempotent. */
     void end(Failure why) {
         List<CompletableFuture<Object>> waiting;
         synchronized (this) {
@@ -217,7 +217,7 @@ final class Connection {
         }
         transport.close();
         for (CompletableFuture<Object> one : waiting) {
-            // It was sent, or may have been: of a write nobody knows what became of it.
+            // The request was sent, or may have been: the outcome of a write is unknown.
             one.completeExceptionally(Failure.of(Kind.UNCERTAIN, "not answered: " + why.getMessage(), why));
         }
     }

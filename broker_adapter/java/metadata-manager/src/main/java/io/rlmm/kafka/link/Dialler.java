@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import javax.net.ssl.SSLException;
 
-/** Makes a connection and says who this is, within a time. */
+/** Makes a connection and sends the broker's identity, within a time. */
 public final class Dialler {
     private final Address address;
     private final TlsFiles tls;
@@ -68,7 +68,7 @@ public final class Dialler {
         return tokenFile == null ? null : Files.readString(tokenFile).strip();
     }
 
-    /** Gives up what is being dialled, and everything later. */
+    /** Gives up the connection that is being dialled, and every later one. */
     synchronized void close() {
         isClosed = true;
         if (current != null) {

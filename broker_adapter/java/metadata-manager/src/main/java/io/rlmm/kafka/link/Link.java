@@ -20,12 +20,12 @@ import org.slf4j.LoggerFactory;
 /**
  * A connection that comes back: dialled, greeted and told what this broker has, again and again.
  *
- * <p>Invariant: what is said of leaders and followers stands on every connection before any question
+ * <p>Invariant: the report of leaders and followers stands on every connection before any question
  * that is asked after it was said, and is said until it is accepted.
  */
 public final class Link {
     private static final Logger LOG = LoggerFactory.getLogger(Link.class);
-    /** After so long without an answer somebody asks whether the other end is there. */
+    /** After so long without an answer the link asks whether the other end is there. */
     private static final long IDLE_MS = 10_000;
     private static final long WATCH_MS = 500;
     private static final long LASTING_MS = 2_000;
@@ -40,7 +40,7 @@ public final class Link {
     /** Guards all below; never held while anything is waited for but itself. */
     private final Object lock = new Object();
     private Connection connection;
-    /** What is asked while there is no connection; who gives up takes himself out. */
+    /** Requests made while there is no connection; a caller that gives up removes its own. */
     private final Set<Exchange> waiting = new LinkedHashSet<>();
     private Failure failure = Failure.of(Kind.UNREACHABLE, "the service has not answered yet");
     private Limits limits = Limits.UNTOLD;
@@ -130,7 +130,7 @@ public final class Link {
         private final Supplier<List<?>> args;
         private final CompletableFuture<Object> answer = new CompletableFuture<>();
         private final long askedNs = System.nanoTime();
-        /** Guarded by this: it is asked on one connection, or nobody waits any more, never both. */
+        /** Guarded by this: it is asked on one connection, or no caller waits any more, never both. */
         private Connection used;
         private boolean isGivenUp = false;
 
@@ -260,7 +260,7 @@ public final class Link {
             threads.make("writer", made::writeAll).start();
             begin(made);
         } catch (Throwable error) {
-            // Such as a thread too many: this end must not wait for an answer that nobody reads.
+            // Such as a thread too many: this end must not wait for an answer that no thread reads.
             made.end(Failure.of(Kind.UNREACHABLE, String.valueOf(error.getMessage()), error));
             lost(made);
             return false;
@@ -370,7 +370,7 @@ public final class Link {
         }
     }
 
-    /** Refuses everything from now on; who waits is told. */
+    /** Refuses everything from now on, and fails the waiting requests. */
     public void close() {
         Connection last;
         List<Exchange> waited;

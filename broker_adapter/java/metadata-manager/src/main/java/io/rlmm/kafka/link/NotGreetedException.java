@@ -2,7 +2,7 @@ package io.rlmm.kafka.link;
 
 import java.io.IOException;
 
-/** Somebody took the connection and hung up, or was silent, instead of saying who he is. */
+/** The other end took the connection and hung up, or was silent, instead of a greeting. */
 final class NotGreetedException extends IOException {
     private static final long serialVersionUID = 1L;
 

@@ -63,7 +63,7 @@ final class OwnAssignment {
     }
 
     /**
-     * All of it, to who may know nothing or something else; nothing where nothing was said.
+     * All of it, for a service that may know nothing or something else; nothing where nothing was said.
      *
      * <p>What one message has no room for is added in several, so that nothing is taken away for a
      * moment; and what is to go is named.

@@ -14,7 +14,7 @@ public final class OwnThreads {
         this.suffix = suffix;
     }
 
-    /** A thread that is not started; a daemon, so that a manager that nobody closes keeps no JVM. */
+    /** A thread that is not started; a daemon, so that a manager that is never closed keeps no JVM. */
     public synchronized Thread make(String what, Runnable task) {
         made.removeIf(thread -> thread.getState() == Thread.State.TERMINATED);
         Thread thread = new Thread(task, "rlmm-" + what + "-" + suffix);
@@ -30,7 +30,7 @@ public final class OwnThreads {
     /**
      * Waits until all of them have ended, as long as given; false where one has not.
      *
-     * <p>The one that asks is left out: who closes from a thread of ours must not wait for himself.
+     * <p>The calling thread is left out: a close from a thread of ours must not wait for itself.
      */
     public boolean join(long timeoutMs) {
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs);

@@ -11,7 +11,7 @@ import javax.net.ssl.SSLException;
  * Why a service was not reached in one outage, each sort of reason once.
  *
  * <p>A service that is started with a token that it does not know is first away and then refuses:
- * who reads the log has to see the second reason, too, and not a thousand times.
+ * the operator has to see the second reason in the log, too, and not a thousand times.
  */
 final class Reasons {
     private static final String AWAY = "away";

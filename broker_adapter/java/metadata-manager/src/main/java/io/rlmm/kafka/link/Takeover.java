@@ -6,8 +6,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What is done when a service says that another start of this broker has taken over: said where
- * people look, tried again a few times, and then given up, so that two brokers with one id do not
+ * The reaction to a service's answer that another start of this broker has taken over: logged where
+ * operators look, tried again a few times, and then given up, so that two brokers with one id do not
  * take turns.
  */
 final class Takeover {
@@ -24,7 +24,7 @@ final class Takeover {
         return times >= TIMES_MAX;
     }
 
-    /** It was said; what to tell who asks from now on. */
+    /** It was said; the failure of every request from now on. */
     synchronized Failure heard(Failure error) {
         times++;
         if (isFinal()) {

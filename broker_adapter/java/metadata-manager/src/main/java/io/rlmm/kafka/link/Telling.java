@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Tells a service what this broker leads and follows, until all of it is accepted.
  *
- * <p>What is refused is said anew as a whole after a pause. All of it under the lock of the link, so
+ * <p>A refused report is sent anew as a whole after a pause. All of it under the lock of the link, so
  * that the order in which a broker said things is the order in which they are sent.
  */
 final class Telling {

@@ -14,7 +14,7 @@ import javax.net.ssl.TrustManagerFactory;
  * What TLS is made of. Read anew for each connection: certificates are replaced while brokers run.
  *
  * @param ca whom to trust; null: whom the JVM trusts
- * @param certificate who this is, the chain; null: nobody is told
+ * @param certificate the chain that names this broker; null: none is shown
  * @param key of the certificate; null: it stands in the same file
  * @param serverName the name in the service's certificate, where that is not the host; may be null
  */

@@ -18,7 +18,7 @@ import javax.net.ssl.SSLSocket;
  * Bytes in, bytes out, and an end that may come from any thread.
  *
  * <p>Reading and writing block, so only threads of ours may do it: a thread of the broker that is
- * interrupted in the middle would close a channel for everybody.
+ * interrupted in the middle would close the channel for all callers.
  */
 final class Transport implements Closeable {
     private Closeable bottom;

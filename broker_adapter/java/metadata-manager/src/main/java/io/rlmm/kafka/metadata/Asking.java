@@ -22,7 +22,7 @@ final class Asking {
     private static final Pauses PAUSES = new Pauses(10, 500);
     /** Kept for a last attempt: one that begins with less could not be answered. */
     private static final long LAST_MS = 20;
-    /** Before who is refused for good is told. */
+    /** The pause before a caller gets a final refusal. */
     private static final long PACE_MS = 300;
 
     private final Link link;
@@ -44,9 +44,9 @@ final class Asking {
      *
      * @param args its arguments, for the milliseconds that are left
      * @param totalMs how long it may take altogether
-     * @param absentMs how long it may take while nobody can answer; at most the whole
-     * @param insists whether it is asked again where it was refused for good, too: somebody may give
-     *     the right that is missing, or repair what is wrong, and there is no second chance to ask
+     * @param absentMs how long it may take while no service can answer; at most the whole
+     * @param insists whether it is asked again where it was refused for good, too: an operator may give
+     *     the missing right, or repair a fault, and there is no second chance to ask
      */
     record Question<T>(
             TopicIdPartition partition, String method, LongFunction<List<?>> args, Reader<T> reader,
@@ -67,7 +67,7 @@ final class Asking {
         unanswered.forEach(answer -> answer.completeExceptionally(closed));
     }
 
-    /** Whether a refusal only says that the service has not heard yet what is this broker's. */
+    /** Whether a refusal only says that the service does not know this broker's partitions yet. */
     boolean isUntold(Failure failure, TopicIdPartition partition) {
         return failure.kind() == Kind.NOT_ASSIGNED && link.isOwn(partition);
     }
@@ -122,7 +122,7 @@ final class Asking {
             long asked = failure.refusal() == null ? 0 : failure.refusal().retryAfterMs();
             long left = leftMs(question.absentMs());
             if (!failure.passes() && !(question.insists() && failure.isUnsettled())) {
-                // Not at once: who is refused asks again at once, and the broker's log would fill by
+                // Not at once: the broker asks again at once after a refusal, and its log would fill by
                 // the thousand lines a second.
                 long pause = failure.isUnsettled() ? Math.max(0, Math.min(left, PACE_MS)) : 0;
                 later(pause, () -> answer.completeExceptionally(failure));

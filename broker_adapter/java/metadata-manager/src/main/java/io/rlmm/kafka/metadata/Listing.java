@@ -13,7 +13,7 @@ import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
  *
  * <p>The first page is there when this is made, so that what stands in the way is told where a
  * broker expects it. A later page that fails is an exception that is not checked, never an early end:
- * who deletes or keeps by what is listed must not take a part for the whole.
+ * a broker that deletes by a listing must not take a part for the whole.
  */
 final class Listing implements Iterator<RemoteLogSegmentMetadata> {
     private final Questions questions;

@@ -24,7 +24,7 @@ import org.apache.kafka.server.log.remote.storage.RemotePartitionDeleteState;
 /**
  * The questions of a broker, each waited for by the thread that asks.
  *
- * <p>What is not this broker's is answered here: it is the broker itself that says what it has, so
+ * <p>Questions about other brokers' partitions are answered here: the broker itself reports its own, so
  * no service knows better, and none has to be there.
  */
 final class Questions {
@@ -104,7 +104,7 @@ final class Questions {
             patiently(partition, "list_segments", args, reader));
     }
 
-    /** Whether questions are answered now; from what is known here, and else soon. */
+    /** Whether questions are answered now; from the state known here, and else soon. */
     boolean isReady(TopicIdPartition partition) {
         if (!link.isOwn(partition) || !link.isAnswering()) {
             return false;
@@ -129,7 +129,7 @@ final class Questions {
         return new Question<>(partition, method, left -> args, reader, settings.taskMs(), settings.lookupMs(), false);
     }
 
-    /** The answer to what is asked for once only, see Patience. */
+    /** The answer to a question that is asked once only, see Patience. */
     private <T> T patiently(TopicIdPartition partition, String method, List<?> args, Reader<T> reader)
             throws Failure {
         long thread = Thread.currentThread().getId();

@@ -66,7 +66,7 @@ record Settings(
         return settings;
     }
 
-    /** What is missing now would be missing at each connection, where nobody looks. */
+    /** A file missing now would be missing at each connection, where no operator looks. */
     private void requireFiles() {
         if (tokenFile != null) {
             requireToken();
@@ -126,7 +126,7 @@ record Settings(
             throw new ConfigException(TLS_KEY, key, "it is of no use without " + TLS_CERTIFICATE);
         }
         if (name != null && said == null && !isOn) {
-            // Who names the service wants TLS; without it a token would go over the network as it is.
+            // A named service is meant to use TLS; without it a token would cross the network as it is.
             throw new ConfigException(TLS_NAME, name, "nothing is encrypted: " + TLS + " or " + TLS_CA + " is missing");
         }
         return isOn ? new TlsFiles(ca, certificate, key, name) : null;

@@ -27,7 +27,7 @@ import java.util.concurrent.TimeUnit;
  * Stores events, and finds out what became of those whose answer was lost.
  *
  * <p>A broker takes a failed update for one that was not stored, and copies the segment again, each
- * time. So a future fails only when the event surely has no effect, or when for two minutes nobody
+ * time. So a future fails only when the event surely has no effect, or when for two minutes no service
  * could say; and the end of a copy is tried for longer than a service takes to come back. An event
  * is sent twice only where the second one equals the first in every field.
  */
@@ -64,7 +64,7 @@ final class Writes {
     CompletableFuture<Void> store(Event event) {
         Storing storing = new Storing(event);
         unfinished.add(storing);
-        // A service refuses more than it takes, and who waits for reads needs room, too.
+        // A service refuses more than it takes, and callers that wait for reads need room, too.
         int told = link.limits().waitingMax();
         int mostUnderWay = told == 0 ? UNDER_WAY_MAX : Math.max(1, Math.min(UNDER_WAY_MAX, told / 2));
         boolean isNext;
@@ -76,7 +76,7 @@ final class Writes {
                 queued.add(storing);
             }
         }
-        // Behind a close nobody would ever take it from the queue.
+        // After a close no thread would ever take it from the queue.
         if (isNext || link.isClosed()) {
             storing.send();
         }
@@ -156,7 +156,7 @@ final class Writes {
         private void send() {
             long wholeMs = Math.max(1, Math.min(leftMs(), settings.writeMs()));
             long begunNs = System.nanoTime();
-            // It may wait for a connection first; what the service is told is what is left by then.
+            // It may wait for a connection first; the service gets the time that is left by then.
             link.exchange(event.method(), () -> args(wholeMs - millisSince(begunNs)), wholeMs)
                 .whenComplete(this::answered);
         }
@@ -172,7 +172,7 @@ final class Writes {
         }
 
         /**
-         * What is ours is refused while the service has not heard so; what is not is stored all the
+         * An event for our partition is refused until the service knows; one for another is stored all the
          * same, as Kafka's own manager does, and shows up once it is assigned.
          */
         private List<Object> args(long leftMs) {
@@ -270,7 +270,7 @@ final class Writes {
                     fail(failure.as(Kind.UNCERTAIN));
                 }
             } else {
-                // Why nobody can say is worth more than what the answer was lost by.
+                // The reason of the uncertainty is worth more than that of the lost answer.
                 fail(error instanceof Failure refusal && refusal.kind() == Kind.CLOSED
                     ? refusal : failure.as(Kind.UNCERTAIN));
             }

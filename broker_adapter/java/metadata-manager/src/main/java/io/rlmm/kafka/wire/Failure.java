@@ -3,7 +3,7 @@ package io.rlmm.kafka.wire;
 /**
  * A request that has no result: refused by the service, or met with silence.
  *
- * <p>One class for all, since what is done about one depends on its kind alone.
+ * <p>One class for all, since the reaction depends on the kind alone.
  */
 public final class Failure extends Exception {
     private static final long serialVersionUID = 1L;
@@ -46,7 +46,7 @@ public final class Failure extends Exception {
         return refusal == null ? null : refusal.storedAt();
     }
 
-    /** The same failure under another kind, which is what it means to who asked. */
+    /** The same failure under another kind, which says what it means to the caller. */
     public Failure as(Kind meant) {
         return meant == kind ? this : new Failure(meant, getMessage(), refusal, this);
     }

@@ -12,7 +12,7 @@ public final class Hello {
     private Hello() { }
 
     /**
-     * Who this is.
+     * The greeting of a broker.
      *
      * @param instance one start of the broker's manager, 16 bytes drawn at random
      * @param bootstrap where the broker's cluster is, for a service that was not told; may be null

@@ -2,11 +2,11 @@ package io.rlmm.kafka.wire;
 
 import java.util.Map;
 
-/** What a failure is to who asked: which of the rules for repeating and translating holds. */
+/** The meaning of a failure to the caller: which rule of repeating and translating holds. */
 public enum Kind {
     /** What the answer depends on is not known yet. */
     NOT_READY,
-    /** Nobody was reached, or nobody answered in time; of a write: surely nothing was sent. */
+    /** No service was reached, or none answered in time; of a write: surely nothing was sent. */
     UNREACHABLE,
     /** The service has no room for it now. */
     BUSY,

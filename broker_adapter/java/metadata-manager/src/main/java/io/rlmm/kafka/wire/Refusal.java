@@ -7,7 +7,7 @@ import java.util.Map;
  * Why a service did not do what it was asked.
  *
  * @param code stable name; one that a newer service has is read as its nearest one that is known
- * @param retriable whether the same request may succeed later without anybody changing anything
+ * @param retriable whether the same request may succeed later without a change by an operator
  */
 public record Refusal(String code, String message, boolean retriable, Map<?, ?> fields) {
 
@@ -21,7 +21,7 @@ public record Refusal(String code, String message, boolean retriable, Map<?, ?> 
             Forms.map(said.get(3), "the fields of an error"));
     }
 
-    /** What kind of refusal this is to who asked. */
+    /** The kind of this refusal for the caller. */
     public Kind kind() {
         Kind known = Kind.ofCode(code);
         if (known == null && fields.get("base") instanceof String base) {

@@ -94,7 +94,7 @@ public class RlmmRemoteStorageManager implements RemoteStorageManager {
         Objects.requireNonNull(data, "logSegmentData can not be null");
         Parts now = parts();
         ObjectKeys keys = ObjectKeys.of(now.settings().prefix(), segment);
-        // Either the copy is told to the broker, or it is taken away: whoever comes first decides.
+        // Either the broker learns of the copy, or the copy is taken away: the first of both decides.
         AtomicBoolean isDecided = new AtomicBoolean();
         byte[] custom = run(now,
             () -> copy(now, keys, segment, data, () -> isDecided.compareAndSet(false, true)),
@@ -117,7 +117,7 @@ public class RlmmRemoteStorageManager implements RemoteStorageManager {
         }
     }
 
-    /** May be repeated: what is gone is gone. */
+    /** May be repeated: a missing object is no error. */
     @Override
     public void deleteLogSegmentData(RemoteLogSegmentMetadata segment) throws RemoteStorageException {
         Parts now = parts();
@@ -140,7 +140,7 @@ public class RlmmRemoteStorageManager implements RemoteStorageManager {
         }
     }
 
-    /** What is not waited for any longer is interrupted, and cleans up behind itself. */
+    /** A task that no caller waits for any longer is interrupted, and cleans up behind itself. */
     private static <T> T run(
             Parts now, Callable<T> task, BooleanSupplier mayCancel, long millis, String what)
             throws RemoteStorageException {
@@ -163,7 +163,7 @@ public class RlmmRemoteStorageManager implements RemoteStorageManager {
         }
     }
 
-    /** The result of what is at its end; an interrupt stays set. */
+    /** The result of an ended task; an interrupt stays set. */
     private static <T> T ended(FutureTask<T> work) throws RemoteStorageException {
         boolean wasInterrupted = Thread.interrupted();
         try {

@@ -54,7 +54,7 @@ public final class Copier {
     /**
      * What the broker shall keep of it; empty for nothing.
      *
-     * @param isWanted asked last: whether who asked for the copy has not gone away meanwhile
+     * @param isWanted asked last: whether the caller still waits for the copy
      */
     public byte[] copy(
             ObjectKeys keys, RemoteLogSegmentMetadata segment, LogSegmentData data, BooleanSupplier isWanted)
@@ -84,8 +84,8 @@ public final class Copier {
 
     /**
      * An interrupt has done its work when a copy has failed, and the requests that clean up must not meet
-     * it: neither one from before, nor one that comes only now, of who goes away or of the end of all.
-     * It stays set for who has the thread.
+     * it: neither an earlier one, nor one that comes only now, from a leaving caller or the end of all.
+     * It stays set for the owner of the thread.
      */
     private static void cleanUp(Cleaning cleaning) throws IOException {
         boolean wasInterrupted = Thread.interrupted();

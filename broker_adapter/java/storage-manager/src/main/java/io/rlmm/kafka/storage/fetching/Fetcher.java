@@ -19,7 +19,7 @@ import org.apache.kafka.server.log.remote.storage.RemoteStorageManager.IndexType
  * Reads segments: manifests, indexes and blocks of logs are each asked for once and kept, and of a
  * log that is read in order the next blocks are fetched ahead.
  *
- * <p>Nobody waits longer for one of them than the broker waits for its fetch. A load goes on behind
+ * <p>No caller waits longer for one of them than the broker waits for its fetch. A load goes on behind
  * that, until its own deadline, so that a slow store makes reading slow and does not end it.
  */
 public final class Fetcher {
@@ -32,8 +32,8 @@ public final class Fetcher {
     /**
      * How much of everything there is.
      *
-     * @param waitMs longest time that somebody waits for one thing
-     * @param failureMs shortest time until somebody hears that it failed
+     * @param waitMs longest time that a caller waits for one block
+     * @param failureMs shortest time until a caller gets a failure
      */
     public record Limits(
         int threads, long waitMs, long failureMs, long cacheBytes, long indexCacheBytes, long aheadBytes) { }
@@ -118,7 +118,7 @@ public final class Fetcher {
 
     /** Up to which block all have been asked for; none is fetched ahead a second time. */
     private int ahead(Segment segment, int block) {
-        // What is fetched ahead must not push out what is read.
+        // Blocks fetched ahead must not push out the blocks that are read.
         long bytes = Math.min(limits.aheadBytes(), limits.cacheBytes() / 4);
         long count = (bytes + segment.blocks.blockBytes() - 1) / segment.blocks.blockBytes();
         long last = Math.min(block + count, segment.blocks.count() - 1);
@@ -166,7 +166,7 @@ public final class Fetcher {
 
     // ----------------------------------------------------------------------------------- the rest
 
-    /** What is deleted is not answered from memory. */
+    /** A deleted segment is not answered from memory. */
     public void forget(ObjectKeys keys) {
         String main = keys.main();
         segments.forgetIf(main::equals);
@@ -197,7 +197,7 @@ public final class Fetcher {
             ? new io.rlmm.kafka.storage.layout.SealedException(message) : new LayoutException(message);
     }
 
-    /** Its threads, for who ends them. */
+    /** Its threads, for the caller that ends them. */
     public Workers workers() {
         return workers;
     }

@@ -10,7 +10,7 @@ import java.util.function.Predicate;
 import java.util.function.ToIntFunction;
 
 /**
- * What was loaded last, up to a weight. Who asks for the same thing at the same time shares one
+ * The values loaded last, up to a weight. Callers that ask for one value at the same time share one
  * load, which goes on when all of them have gone away, so that the next one finds it. What failed is
  * not kept.
  */
@@ -25,7 +25,7 @@ final class LoadingCache<K, V> {
 
     private record Entry<V>(FutureTask<V> load, int weight) { }
 
-    /** One load. However it ends, whoever waits for it hears of it, and nothing that failed is found again. */
+    /** One load. However it ends, every waiting caller gets its end, and no failure is found again. */
     private final class Load extends FutureTask<V> {
         private final K key;
 
@@ -47,7 +47,7 @@ final class LoadingCache<K, V> {
 
         @Override
         protected void setException(Throwable error) {
-            // Before anybody hears of it, so that who asks again gets another load.
+            // Before the callers get it, so that a caller that asks again gets another load.
             forget(key, this);
             super.setException(error);
         }
@@ -59,7 +59,7 @@ final class LoadingCache<K, V> {
         this.workers = workers;
     }
 
-    /** What is there, or on its way from now on; until it is there, it is taken to weigh so much. */
+    /** The value, or a load that begins now; until it is there, it is taken to weigh so much. */
     FutureTask<V> get(K key, int weighing, Callable<V> loader) {
         Load load;
         synchronized (this) {
@@ -95,7 +95,7 @@ final class LoadingCache<K, V> {
         return entries.containsKey(key);
     }
 
-    /** What is being loaded stays: it is bounded by the threads that load. */
+    /** Loads under way stay: they are bounded by the threads that load. */
     private void shrink(FutureTask<V> newest) {
         Iterator<Entry<V>> oldest = entries.values().iterator();
         while (weight > weightMax && oldest.hasNext()) {

@@ -3,11 +3,11 @@ package io.rlmm.kafka.storage.fetching;
 import java.util.concurrent.Semaphore;
 
 /**
- * Holds failures back for a moment. Who consumes asks again at once, a thousand times a second, and
+ * Holds failures back for a moment. A consumer asks again at once, a thousand times a second, and
  * each time the store is asked and the broker writes an ERROR with its stack.
  */
 final class Restraint {
-    /** Of the ten threads with which a broker reads for everybody; more failures are told at once. */
+    /** Of the ten threads with which a broker reads for all consumers; more failures pass at once. */
     private static final int HELD_MAX = 4;
 
     private final long millis;

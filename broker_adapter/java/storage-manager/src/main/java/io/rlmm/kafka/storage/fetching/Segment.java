@@ -7,9 +7,9 @@ import io.rlmm.kafka.storage.layout.ObjectKeys;
 final class Segment {
     final ObjectKeys keys;
     final Blocks blocks;
-    /** The last block that somebody read; a guess at what is read next, and no more. */
+    /** The last block that a caller read; a guess at the next one, and no more. */
     volatile int lastBlock = -1;
-    /** Up to which block it was fetched since somebody began to read it in order; a guess as well. */
+    /** The last block fetched since a caller began to read in order; a guess as well. */
     volatile int fetchedTo = -1;
 
     Segment(ObjectKeys keys, Blocks blocks) {

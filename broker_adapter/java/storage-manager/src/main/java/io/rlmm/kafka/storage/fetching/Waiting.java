@@ -13,7 +13,7 @@ import java.util.concurrent.TimeoutException;
 public final class Waiting {
     private Waiting() { }
 
-    /** What became of it. An interrupt is thrown, and stays set for who has the thread. */
+    /** The outcome. An interrupt is thrown, and stays set for the owner of the thread. */
     public static <T> T forIt(Future<T> work, long millis, String what) throws IOException, ExecutionException {
         try {
             return work.get(millis, TimeUnit.MILLISECONDS);

@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Threads that requests run on, so that who asks can go away at a deadline or on an interrupt while
+ * Threads that requests run on, so that a caller can leave at a deadline or on an interrupt while
  * a socket is silent. None of them outlives {@link #stop} for long.
  */
 public final class Workers {
@@ -53,12 +53,12 @@ public final class Workers {
         pool.execute(task);
     }
 
-    /** Whether a task that nobody waits for would only be in the way. */
+    /** Whether a task that no caller waits for would only be in the way. */
     boolean isBusy() {
         return pool.getQueue().size() >= pool.getCorePoolSize();
     }
 
-    /** Takes nothing more, and interrupts what runs; who waits for what was not begun hears of it at once. */
+    /** Takes nothing more, interrupts running tasks, and fails the tasks that were not begun at once. */
     public void stop() {
         for (Runnable task : pool.shutdownNow()) {
             if (task instanceof Future<?> load) {

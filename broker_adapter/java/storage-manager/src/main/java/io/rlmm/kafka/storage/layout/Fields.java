@@ -4,7 +4,7 @@ import java.util.Base64;
 import java.util.Map;
 import java.util.Set;
 
-/** The fields of one object of JSON, taken one by one; what is wrong is said with its path. */
+/** The fields of one object of JSON, taken one by one; a fault is named with its path. */
 record Fields(Map<String, Object> fields, String where) {
     private static final int SHOWN = 80;
 

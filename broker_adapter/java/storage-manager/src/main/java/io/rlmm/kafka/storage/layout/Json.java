@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * JSON that somebody else wrote: one object, read strictly and in bounded memory.
+ * JSON of another writer: one object, read strictly and in bounded memory.
  *
  * <p>A name that stands twice is refused, since two readers could believe either; so is whatever
  * stands behind the object. Values are String, Long, Double, Boolean, null, List and Map.

@@ -62,7 +62,7 @@ public final class KeyRing {
         return new KeyRing(keys);
     }
 
-    /** Who can read the ring learns where the keys are; keys that everybody can read are none. */
+    /** A reader of the ring learns where the keys are; keys that every user can read are none. */
     private static byte[] content(Path file, int bytesMax) throws IOException, LayoutException {
         if (Files.getFileStore(file).supportsFileAttributeView("posix")
                 && Files.getPosixFilePermissions(file).contains(PosixFilePermission.OTHERS_READ)) {
@@ -113,7 +113,7 @@ public final class KeyRing {
         return new SegmentCipher(dataKey, seal.aad());
     }
 
-    /** Null for whatever is wrong: who can have sealed keys opened learns nothing from the failures. */
+    /** Null for every fault: a caller that has sealed keys opened learns nothing from the failures. */
     private static byte[] open(PrivateKey key, byte[] sealed) {
         try {
             if (key instanceof RSAPrivateKey) {

@@ -21,7 +21,7 @@ public record ObjectKeys(String prefix, String main) {
             // Another name could be another place.
             throw new IllegalArgumentException("no broker has a topic " + Fields.shown(partition.topic()));
         }
-        // Some languages have digits of their own, which nobody else would look for.
+        // Some languages have digits of their own, which no other reader would look for.
         String main = String.format(Locale.ROOT, "%s-%s/%d/%020d-%s", partition.topic(), partition.topicId(),
             partition.partition(), segment.startOffset(), segment.remoteLogSegmentId().id());
         return new ObjectKeys(prefix, main);
@@ -47,7 +47,7 @@ public record ObjectKeys(String prefix, String main) {
         return prefix + main + ".indexes";
     }
 
-    /** What is written last. */
+    /** The object that is written last. */
     public String manifest() {
         return prefix + main + ".rsm-manifest";
     }

@@ -1,2 +1,2 @@
-/** PURE. What a tiered segment's objects are called and what is in them: manifests, chunks, indexes, seals. */
+/** PURE. Names and contents of a tiered segment's objects: manifests, chunks, indexes, seals. */
 package io.rlmm.kafka.storage.layout;

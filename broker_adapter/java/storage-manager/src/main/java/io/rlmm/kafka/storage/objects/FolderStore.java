@@ -165,7 +165,7 @@ public final class FolderStore implements ObjectStore {
         return into.array();
     }
 
-    /** Folders stay, as somebody may be writing into them. */
+    /** Folders stay, as another writer may be writing into them. */
     @Override
     public void delete(List<String> keys) throws IOException {
         require(root);

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,27 +15,21 @@ from broker_adapter.stand_in import StandInService
 from rlmm.engine.engine import EngineSettings
 from rlmm.errors import EventRejected, InvalidArgument, NotReady, Stopped, UnknownPartition
 from rlmm.library.blocking import BlockingMetadata
-from rlmm.library.remote_log_metadata import RemoteLogMetadata, open_metadata
-from rlmm.log.memory.memory_log import MemoryLog
-from rlmm.log.memory.script import LogScript
-from rlmm.log.memory.topic import MemoryTopic
+from rlmm.library.remote_log_metadata import RemoteLogMetadata
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import PartitionDeleteState
-from tests.support.blocking import nothing_blocks
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
-from tests.support.engines import ROOM, until
+from tests.support.engines import ROOM, LibraryTopic, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-
-__all__ = ["nothing_blocks"]
 
 TP = tp()
 PLACES = 3
 PLACE = metadata_partition_for(TP.topic_id, TP.partition, PLACES)
 WAIT_S = 30.0
-SETTINGS = EngineSettings(memory=ROOM)
+POOL = ThreadPoolExecutor(16)
 MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 ONLY_ON_THE_LOOP = {"blocking", "reads", "incidents", "stop"}
 CALLS: dict[str, Callable[[BlockingMetadata], object]] = {
@@ -65,33 +58,20 @@ CALLS: dict[str, Callable[[BlockingMetadata], object]] = {
 }
 
 
-class Topic:
-    def __init__(self) -> None:
-        self.memory = MemoryTopic(PLACES)
-        self.script = LogScript(self.memory)
-
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[RemoteLogMetadata]:
-        async with open_metadata(MemoryLog(self.memory), settings=SETTINGS) as metadata:
-            await metadata.wait_ready(TP, timeout_s=WAIT_S)
-            yield metadata
+@pytest.fixture
+def topic() -> LibraryTopic:
+    return LibraryTopic(EngineSettings(memory=ROOM))
 
 
-def begun_in_a_thread(call: Callable[[], object]) -> Future[object]:
-    given: Future[object] = Future()
-
-    def work() -> None:
-        try:
-            given.set_result(call())
-        except Exception as error:  # noqa: BLE001 (handed on)
-            given.set_exception(error)
-
-    threading.Thread(target=work, name="caller", daemon=True).start()
-    return given
+@asynccontextmanager
+async def opened(topic: LibraryTopic) -> AsyncIterator[RemoteLogMetadata]:
+    async with topic.opened() as metadata:
+        await metadata.wait_ready(TP, timeout_s=WAIT_S)
+        yield metadata
 
 
 def in_a_thread(call: Callable[[], object]) -> asyncio.Future[object]:
-    return asyncio.wrap_future(begun_in_a_thread(call))
+    return asyncio.wrap_future(POOL.submit(call))
 
 
 def test_blocking_offers_what_the_library_offers() -> None:
@@ -112,10 +92,9 @@ def test_blocking_offers_what_the_library_offers() -> None:
         assert parameters(BlockingMetadata, name) == parameters(RemoteLogMetadata, name), name
 
 
-async def test_call_when_an_option_is_misspelt_then_refused() -> None:
+async def test_call_when_an_option_is_misspelt_then_refused(topic: LibraryTopic) -> None:
     """An unknown option is refused, because the caller relies on it."""
-    topic = Topic()
-    async with topic.opened() as metadata:
+    async with opened(topic) as metadata:
         with pytest.raises(TypeError, match="linearisable"):
             await metadata.segment(segment_id("a"), linearisable=True)  # type: ignore[call-arg]
     client = StandInService().client()
@@ -123,10 +102,9 @@ async def test_call_when_an_option_is_misspelt_then_refused() -> None:
         await client.segment(segment_id("a"), linearisable=True)  # type: ignore[call-arg]
 
 
-async def test_f55_calls_when_made_from_a_thread_then_are_answered() -> None:
+async def test_f55_calls_when_made_from_a_thread_then_are_answered(topic: LibraryTopic) -> None:
     """Failure scenario F55: a thread writes and reads as a task does, errors included."""
-    topic = Topic()
-    async with topic.opened() as metadata:
+    async with opened(topic) as metadata:
         answers = {}
         for name, call in CALLS.items():
             answers[name] = await in_a_thread(partial(call, metadata.blocking))
@@ -144,10 +122,9 @@ async def test_f55_calls_when_made_from_a_thread_then_are_answered() -> None:
             await in_a_thread(lambda: metadata.blocking.segments(tp("other")))
 
 
-async def test_f55_writes_when_many_threads_wait_then_the_loop_goes_on() -> None:
+async def test_f55_writes_when_many_threads_wait_then_the_loop_goes_on(topic: LibraryTopic) -> None:
     """Failure scenario F55: while threads wait for verdicts, the loop answers others."""
-    topic = Topic()
-    async with topic.opened() as metadata:
+    async with opened(topic) as metadata:
         topic.script.hold_appends(PLACE)
         waiting = [
             in_a_thread(partial(metadata.blocking.add_segment, started(f"s{number}")))
@@ -164,34 +141,31 @@ async def test_f55_writes_when_many_threads_wait_then_the_loop_goes_on() -> None
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 async def test_f55_call_when_made_on_the_loop_then_is_refused_by_name(
-    call: Callable[[BlockingMetadata], object],
+    topic: LibraryTopic, call: Callable[[BlockingMetadata], object]
 ) -> None:
     """Failure scenario F55: a call on the loop would wait for itself and is refused at once."""
-    topic = Topic()
-    async with topic.opened() as metadata:
+    async with opened(topic) as metadata:
         with pytest.raises(InvalidArgument, match="called on an event loop"):
             call(metadata.blocking)
         await asyncio.sleep(0)
         assert topic.memory.partitions[PLACE].next_offset == 0
 
 
-async def test_f55_call_when_made_on_the_loop_of_another_thread_then_is_refused_by_name() -> None:
+async def test_f55_call_when_made_on_another_loop_then_refused(topic: LibraryTopic) -> None:
     """A loop that is not the library's would be blocked just as well."""
-    topic = Topic()
 
     async def elsewhere(blocking: BlockingMetadata) -> None:
         blocking.segments(TP)
 
-    async with topic.opened() as metadata:
+    async with opened(topic) as metadata:
         blocking = metadata.blocking
         with pytest.raises(InvalidArgument, match="called on an event loop"):
             await in_a_thread(lambda: asyncio.run(elsewhere(blocking)))
 
 
-async def test_call_when_its_deadline_passes_then_ends_by_it() -> None:
+async def test_call_when_its_deadline_passes_then_ends_by_it(topic: LibraryTopic) -> None:
     """I9: a thread waits as long as the call has, and no longer."""
-    topic = Topic()
-    async with topic.opened() as metadata:
+    async with opened(topic) as metadata:
         topic.script.stall(PLACE)
         with pytest.raises(NotReady):
             await in_a_thread(
@@ -199,10 +173,9 @@ async def test_call_when_its_deadline_passes_then_ends_by_it() -> None:
             )
 
 
-async def test_calls_when_the_library_is_closed_meanwhile_then_end_by_name() -> None:
+async def test_calls_when_library_is_closed_then_end_by_name(topic: LibraryTopic) -> None:
     """A waiting thread gets `Stopped`, and so does a later caller."""
-    topic = Topic()
-    async with topic.opened() as metadata:
+    async with opened(topic) as metadata:
         topic.script.stall(PLACE)
         blocking = metadata.blocking
         waiting = [
@@ -218,13 +191,12 @@ async def test_calls_when_the_library_is_closed_meanwhile_then_end_by_name() -> 
         await in_a_thread(lambda: blocking.segments(TP))
 
 
-def test_calls_when_the_loop_is_gone_then_end_by_name() -> None:
+def test_calls_when_the_loop_is_gone_then_end_by_name(topic: LibraryTopic) -> None:
     """A thread that calls a closed loop, or is left behind by it, gets `Stopped`."""
-    topic = Topic()
     held: list[RemoteLogMetadata] = []
 
     async def live() -> None:
-        async with topic.opened() as metadata:
+        async with opened(topic) as metadata:
             held.append(metadata)
 
     loop = asyncio.new_event_loop()
@@ -232,7 +204,7 @@ def test_calls_when_the_loop_is_gone_then_end_by_name() -> None:
     loop.run_until_complete(loop.shutdown_default_executor())
     blocking = held[0].blocking
     # The loop does not run any more, but takes calls until it is closed.
-    left_behind = begun_in_a_thread(lambda: blocking.segments(TP))
+    left_behind = POOL.submit(lambda: blocking.segments(TP))
     while not loop._ready:  # type: ignore[attr-defined]
         assert not left_behind.done()
     loop.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +20,6 @@ from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
 from rlmm.snapshot.settings import SnapshotSettings
-from tests.support.blocking import nothing_blocks
 from tests.support.builders import started
 from tests.support.engines import ROOM
 
@@ -29,17 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["nothing_blocks"]
-
 SETTINGS = EngineSettings(snapshot=SnapshotSettings(free_bytes_min=0), memory=ROOM)
-HOLD = """
-import sys
-from pathlib import Path
-from rlmm.base.folder_lock import snapshots_lock
-with snapshots_lock(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
 
 
 def all_below(folder: Path) -> list[Path]:
@@ -63,9 +51,7 @@ def plan_with(snapshots: Path) -> EnginePlan:
     )
 
 
-async def test_open_when_the_snapshots_are_another_ones_then_is_refused_by_name(
-    tmp_path: Path,
-) -> None:
+async def test_open_when_snapshots_are_in_use_then_refused_by_name(tmp_path: Path) -> None:
     """A second library on one folder of snapshots is refused until the first one leaves it."""
     kept = tmp_path / "kept"
     async with open_metadata(memory_log(), snapshots=kept, settings=SETTINGS):
@@ -78,28 +64,7 @@ async def test_open_when_the_snapshots_are_another_ones_then_is_refused_by_name(
         await metadata.add_segment(started("a"))
 
 
-async def test_open_when_another_process_keeps_its_snapshots_there_then_is_refused_with_its_pid(
-    tmp_path: Path,
-) -> None:
-    """The refusal names the process that holds the folder, and a dead process is no obstacle."""
-    other = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", HOLD, str(tmp_path),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        assert other.stdout is not None
-        assert await other.stdout.readline() == b"held\n"
-        with pytest.raises(FolderInUse, match=f"in use by process {other.pid}; choose another"):
-            async with open_metadata(memory_log(), snapshots=tmp_path, settings=SETTINGS):
-                pass
-    finally:
-        other.kill()
-        await other.communicate()
-    async with open_metadata(memory_log(), snapshots=tmp_path, settings=SETTINGS):
-        assert await owner_of(tmp_path) == os.getpid()
-
-
-async def test_open_when_a_service_has_the_folder_then_is_refused(tmp_path: Path) -> None:
+async def test_open_when_a_service_has_the_folder_then_refused(tmp_path: Path) -> None:
     """A service holds its snapshots folder as a library does, and frees it at its end."""
     service = Service({})
     await service.add(plan_with(tmp_path))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,9 +14,6 @@ from rlmm.engine.engine import EngineSettings
 from rlmm.errors import ConfigError, NotReady, PumpFailed, Stopped, StopTimedOut, Unresolved
 from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.files.files_log import FilesLog
-from rlmm.log.memory.memory_log import MemoryLog
-from rlmm.log.memory.script import LogScript
-from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.partitioner import metadata_partition_for
@@ -27,7 +23,6 @@ from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.folder_check import stored_below
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.writer import FlushResult
-from tests.support.blocking import nothing_blocks
 from tests.support.builders import (
     delete_started,
     finished,
@@ -36,7 +31,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.engines import ROOM, until
+from tests.support.engines import ROOM, LibraryTopic, until
 from tests.support.logs.misbehaving_logs import BrokenLog, UncancellableLog
 from tests.support.virtual_time import leap
 
@@ -46,7 +41,7 @@ if TYPE_CHECKING:
 
     from rlmm.library.remote_log_metadata import RemoteLogMetadata
 
-__all__ = ["nothing_blocks"]
+    Call = Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]
 
 TP = tp()
 MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
@@ -65,14 +60,11 @@ BRIEF = EngineSettings(
     memory=ROOM,
 )
 
-CALLS: dict[str, Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]] = {
+LINEARIZABLE: Any = {"linearizable": True, "timeout_s": 0.05}
+CALLS: dict[str, Call] = {
     "segment_for": lambda it: it.segment_for(TP, 0, 50),
-    "segment_for, linearizable": lambda it: it.segment_for(
-        TP, 0, 50, linearizable=True, timeout_s=0.05
-    ),
-    "segments_for, linearizable": lambda it: it.segments_for(
-        [(TP, 0, 50)], linearizable=True, timeout_s=0.05
-    ),
+    "segment_for, linearizable": lambda it: it.segment_for(TP, 0, 50, **LINEARIZABLE),
+    "segments_for, linearizable": lambda it: it.segments_for([(TP, 0, 50)], **LINEARIZABLE),
     "segment": lambda it: it.segment(segment_id("a")),
     "next_segment_with_txn_index": lambda it: it.next_segment_with_txn_index(TP, 0, 0),
     "highest_offset": lambda it: it.highest_offset(TP, 0),
@@ -87,29 +79,19 @@ CALLS: dict[str, Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]] = {
     "put_partition_delete": lambda it: it.put_partition_delete(partition_delete(MARKED)),
     "store": lambda it: it.store(started("b", 100, 199)),
 }
+EACH_CALL = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 
 
-class Topic:
-    def __init__(self) -> None:
-        self.memory = MemoryTopic(PLACES)
-        self.script = LogScript(self.memory)
-
-    @property
-    def ends(self) -> list[int]:
-        return [partition.next_offset for partition in self.memory.partitions]
-
-    @asynccontextmanager
-    async def opened(
-        self, snapshots: Path | None = None, **options: Any
-    ) -> AsyncIterator[RemoteLogMetadata]:
-        options.setdefault("settings", SETTINGS)
-        log = options.pop("log", None) or MemoryLog(self.memory)
-        async with open_metadata(log, snapshots=snapshots, **options) as metadata:
-            yield metadata
+@pytest.fixture
+def topic() -> LibraryTopic:
+    return LibraryTopic(SETTINGS)
 
 
-def own_threads() -> set[threading.Thread]:
-    return set(threading.enumerate())
+@pytest.fixture
+async def no_thread_is_left() -> AsyncIterator[None]:
+    threads = set(threading.enumerate())
+    yield
+    assert set(threading.enumerate()) <= threads
 
 
 async def copied(metadata: RemoteLogMetadata) -> None:
@@ -125,12 +107,9 @@ def is_answering(metadata: RemoteLogMetadata) -> bool:
     return True
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_f93_call_when_the_log_is_not_reached_then_is_refused_and_nothing_is_stored(
-    call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
-) -> None:
+@EACH_CALL
+async def test_f93_call_when_log_is_away_then_refused(topic: LibraryTopic, call: Call) -> None:
     """Failure scenario F93: every call raises `NotReady`, and nothing is stored later."""
-    topic = Topic()
     topic.script.lose_brokers()
     async with topic.opened(settings=BRIEF) as metadata:
         with pytest.raises(NotReady) as caught:
@@ -143,12 +122,9 @@ async def test_f93_call_when_the_log_is_not_reached_then_is_refused_and_nothing_
         assert topic.ends == [0] * PLACES
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_f94_call_when_the_log_is_reached_and_nothing_is_read_then_is_refused(
-    call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
-) -> None:
+@EACH_CALL
+async def test_f94_call_when_nothing_is_read_then_refused(topic: LibraryTopic, call: Call) -> None:
     """Failure scenario F94: unread events are never answered as absent."""
-    topic = Topic()
     topic.script.write(PLACE, encode(started("a")), encode(finished("a")))
     topic.script.stall(PLACE)
     async with topic.opened(settings=BRIEF, assignment=Assignment.nothing()) as metadata:
@@ -162,12 +138,9 @@ async def test_f94_call_when_the_log_is_reached_and_nothing_is_read_then_is_refu
         assert [found.id for found in await metadata.segments(TP)] == [segment_id("a")]
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_call_when_the_library_is_left_then_is_refused(
-    call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
-) -> None:
+@EACH_CALL
+async def test_call_when_library_is_left_then_refused(topic: LibraryTopic, call: Call) -> None:
     """A closed library refuses every read and write."""
-    topic = Topic()
     async with topic.opened() as metadata:
         await copied(metadata)
     with pytest.raises(Stopped, match="the library is closed"):
@@ -181,7 +154,7 @@ async def test_call_when_the_library_is_left_then_is_refused(
 
 async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_path: Path) -> None:
     """A folder can be opened again and again, and each time all that was begun is over."""
-    threads, tasks = own_threads(), asyncio.all_tasks()
+    threads, tasks = set(threading.enumerate()), asyncio.all_tasks()
     for number in range(3):
         async with open_metadata(
             tmp_path / "log", snapshots=tmp_path / "snapshots", settings=SETTINGS
@@ -189,17 +162,26 @@ async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_p
             await metadata.add_segment(started(f"s{number}", number * 100, number * 100 + 99))
             assert len(await metadata.segments(TP)) == number + 1
             await metadata.write_snapshots()
-            assert own_threads() - threads
-        assert own_threads() <= threads
+            assert set(threading.enumerate()) - threads
+        assert set(threading.enumerate()) <= threads
         assert asyncio.all_tasks() == tasks
     log = await FilesLog.open(tmp_path / "log")
     await log.close()
 
 
+@pytest.mark.usefixtures("no_thread_is_left")
+async def test_library_when_left_then_no_pool_thread(topic: LibraryTopic, tmp_path: Path) -> None:
+    """The library leaves no idle thread in the loop's pool, even on the caller's own log."""
+    for _ in range(2):
+        async with topic.opened(tmp_path / "snapshots") as metadata:
+            await metadata.add_segment(started("a"))
+            await metadata.write_snapshots()
+
+
+@pytest.mark.usefixtures("no_thread_is_left")
 @pytest.mark.parametrize("error", [ZeroDivisionError("ours"), None], ids=["error", "cancelled"])
-async def test_library_left_by_an_error_is_closed(tmp_path: Path, error: Exception | None) -> None:
-    """An error that ends the block is raised after the last snapshot and the unlocking."""
-    threads = own_threads()
+async def test_library_when_it_fails_then_closed(tmp_path: Path, error: Exception | None) -> None:
+    """An error that ends the block is raised after the last snapshot and the folder's release."""
     loop = asyncio.get_running_loop()
 
     async def use(entered: asyncio.Future[RemoteLogMetadata], label: str) -> None:
@@ -221,25 +203,25 @@ async def test_library_left_by_an_error_is_closed(tmp_path: Path, error: Excepti
         await asyncio.wait([task])
         assert task.cancelled() if error is None else task.exception() is error
         assert list(metadata.snapshot_positions().values()) == [position]
-    assert own_threads() <= threads
 
 
+@pytest.mark.usefixtures("no_thread_is_left")
 async def test_library_when_it_cannot_be_opened_then_leaves_nothing(tmp_path: Path) -> None:
     """The library refuses a folder in use by name and leaves it to its owner."""
-    threads, tasks = own_threads(), asyncio.all_tasks()
+    tasks = asyncio.all_tasks()
     async with open_metadata(tmp_path, settings=SETTINGS) as metadata:
         with pytest.raises(ConfigError, match="in use"):
             async with open_metadata(tmp_path, settings=SETTINGS):
                 pass
         await metadata.add_segment(started("a"))
-    assert own_threads() <= threads
     assert asyncio.all_tasks() == tasks
 
 
 @pytest.mark.parametrize("flush", [True, False], ids=["flush", "no-flush"])
-async def test_stop_then_writes_snapshots_or_not(tmp_path: Path, flush: bool) -> None:
+async def test_stop_when_told_about_snapshots_then_writes_them_or_not(
+    topic: LibraryTopic, tmp_path: Path, flush: bool
+) -> None:
     """A stop without a flush leaves none, also when the block is left: the first stop counts."""
-    topic = Topic()
     async with topic.opened(tmp_path) as metadata:
         await copied(metadata)
         done = await metadata.stop(flush=flush)
@@ -249,9 +231,8 @@ async def test_stop_then_writes_snapshots_or_not(tmp_path: Path, flush: bool) ->
     assert metadata.snapshot_positions() == ({PLACE: 2} if flush else {})
 
 
-async def test_stop_when_calls_wait_then_each_ends_by_name() -> None:
+async def test_stop_when_calls_wait_then_each_ends_by_name(topic: LibraryTopic) -> None:
     """Calls that wait for an offset, readiness or a verdict get `Stopped`."""
-    topic = Topic()
     async with topic.opened() as metadata:
         await metadata.wait_ready(TP, timeout_s=WAIT_S)
         topic.script.stall(PLACE)
@@ -267,9 +248,8 @@ async def test_stop_when_calls_wait_then_each_ends_by_name() -> None:
                 await task
 
 
-async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline() -> None:
+async def test_stop_when_reading_does_not_end_then_times_out(topic: LibraryTopic) -> None:
     """I9: the stop ends at its own deadline and names the work that is still running."""
-    topic = Topic()
     log = UncancellableLog(topic.memory)
     async with topic.opened(log=log) as metadata:
         await until(lambda: metadata.statistics().pump.is_connected)
@@ -282,9 +262,8 @@ async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline()
         await metadata.stop()
 
 
-async def test_library_when_the_reading_dies_then_leaving_raises_it(tmp_path: Path) -> None:
+async def test_library_when_reading_dies_then_raises(topic: LibraryTopic, tmp_path: Path) -> None:
     """After a fatal error every call raises it, and so does the end of the library."""
-    topic = Topic()
     log = BrokenLog(topic.memory)
     opened = topic.opened(tmp_path, log=log)
     metadata = await opened.__aenter__()
@@ -301,10 +280,9 @@ async def test_library_when_the_reading_dies_then_leaving_raises_it(tmp_path: Pa
 
 
 async def test_library_when_the_reading_dies_and_the_block_fails_of_it_then_that_is_raised(
-    caplog: pytest.LogCaptureFixture,
+    topic: LibraryTopic, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The block's own error is the one that is raised, and nothing is reported as forgotten."""
-    topic = Topic()
     log = BrokenLog(topic.memory)
     log.is_broken = True
     topic.script.write(PLACE, encode(started("a")))
@@ -316,9 +294,6 @@ async def test_library_when_the_reading_dies_and_the_block_fails_of_it_then_that
     assert not [record for record in caplog.records if record.name == "asyncio"]
 
 
-DEADLINE_S = 30.0
-
-
 async def test_stop_when_a_snapshot_hangs_then_returns_in_time_and_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -328,7 +303,7 @@ async def test_stop_when_a_snapshot_hangs_then_returns_in_time_and_names_it(
 
     def slow(disk: SnapshotDisk, descriptor: int) -> None:
         reached.set()
-        assert released.wait(DEADLINE_S)
+        assert released.wait(WAIT_S)
         sync(disk, descriptor)
 
     monkeypatch.setattr(SnapshotDisk, "sync", slow)
@@ -343,7 +318,7 @@ async def test_stop_when_a_snapshot_hangs_then_returns_in_time_and_names_it(
             await until(reached.is_set)
             leap(4.0)
             assert await stopping == FlushResult()
-            assert loop.time() - begin_s < DEADLINE_S / 2
+            assert loop.time() - begin_s < WAIT_S / 2
         assert asyncio.all_tasks() == tasks
         assert left_behind() == ["snapshot-write"]
         assert "threads that hang: snapshot-write" in caplog.text
@@ -352,5 +327,5 @@ async def test_stop_when_a_snapshot_hangs_then_returns_in_time_and_names_it(
         hung = [one for one in threading.enumerate() if one.name == "snapshot-write"]
         released.set()
         for thread in hung:
-            await asyncio.to_thread(thread.join, DEADLINE_S)
+            await asyncio.to_thread(thread.join, WAIT_S)
     assert await asyncio.to_thread(lambda: list(stored_below(tmp_path / "snapshots"))) == []

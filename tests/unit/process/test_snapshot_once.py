@@ -18,7 +18,6 @@ from rlmm.process.snapshot_once import write_snapshots_once
 from rlmm.snapshot.writer import FlushResult
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import ROOM, no_memory
-from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 PLACES = 3
 WAIT_S = 10.0
-SETTINGS = EngineSettings(memory=ROOM)
 
 
 class Unexpected(Exception):
@@ -67,24 +65,20 @@ def _no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plan(name: str) -> EnginePlan:
     opening = {"broken": broken, "n": never}.get(name if name == "broken" else name[0], opened)
-    return EnginePlan(name, opening, Assignment.everything(), SETTINGS, None, is_observer=True)
+    return EnginePlan(
+        name, opening, Assignment.everything(), EngineSettings(memory=ROOM), None, is_observer=True
+    )
 
 
-def written_once(*names: str) -> tuple[dict[str, SnapshotOutcome], float]:
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-
-        async def timed() -> tuple[dict[str, SnapshotOutcome], float]:
-            loop = asyncio.get_running_loop()
-            begin_s = loop.time()
-            done = await write_snapshots_once([plan(name) for name in names], WAIT_S)
-            return done, loop.time() - begin_s
-
-        return runner.run(timed())
+async def written_once(*names: str) -> tuple[dict[str, SnapshotOutcome], float]:
+    begin_s = asyncio.get_running_loop().time()
+    done = await write_snapshots_once([plan(name) for name in names], WAIT_S)
+    return done, asyncio.get_running_loop().time() - begin_s
 
 
-def test_once_when_one_fails_then_the_others_are_written_and_told_of() -> None:
+async def test_once_when_one_fails_then_the_others_are_written_and_told_of() -> None:
     """A failure of one engine, of any type, leaves the results of the others."""
-    done, took_s = written_once("first", "broken", "never", "last")
+    done, took_s = await written_once("first", "broken", "never", "last")
     obstacles = {
         name: None if (error := asked.flushed.obstacle) is None else (error.code, str(error))
         for name, asked in done.items()
@@ -99,15 +93,15 @@ def test_once_when_one_fails_then_the_others_are_written_and_told_of() -> None:
     assert took_s == pytest.approx(WAIT_S, abs=2)
 
 
-def test_once_when_several_are_not_opened_then_one_deadline_is_for_all() -> None:
+async def test_once_when_several_are_not_opened_then_one_deadline_is_for_all() -> None:
     """One deadline bounds the opening of all clusters."""
     names = ("never", "nor", "now")
-    done, took_s = written_once(*names)
+    done, took_s = await written_once(*names)
     assert tuple(done) == names
     assert took_s == pytest.approx(WAIT_S, abs=2)
 
 
-def test_once_when_writing_takes_long_then_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_once_when_writing_is_too_long_then_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deadline bounds the writing, too, and the result names the snapshots that are on disk."""
     flush = Engine.flush
 
@@ -118,7 +112,7 @@ def test_once_when_writing_takes_long_then_ends_in_time(monkeypatch: pytest.Monk
         return await flush(engine, partitions)
 
     monkeypatch.setattr(Engine, "flush", slow)
-    done, took_s = written_once("one")
+    done, took_s = await written_once("one")
     flushed = done["one"].flushed
     assert flushed.written == (0,)
     assert {place: str(error) for place, error in flushed.failed.items()} == {
