@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.broker_files.statistics import BrokerFilesCounters
-    from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
+    from rlmm.kafka_client.offsets.log_ends import LastStableOffsets
     from rlmm.metadata.ids import TopicIdPartition
 
 REFUSING_AGE_S: Final = 1.0

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from rlmm.broker_files.disk import FileIdentity, FolderPlace, ListedFile
     from rlmm.http.settings import BrokerLogSettings
-    from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
+    from rlmm.kafka_client.offsets.log_ends import LastStableOffsets
 
 T = TypeVar("T")
 

@@ -40,7 +40,7 @@ from tests.support.tier.adopted_broker import (
     producing,
     values_of,
 )
-from tests.support.tier.adopted_topics import standing_and_reason
+from tests.support.tier.simulated_adoption import standing_and_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

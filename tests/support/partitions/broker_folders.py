@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rlmm.broker_files.sealed_segments import BrokerLog
 from rlmm.errors import LogError
 from rlmm.http.settings import BrokerLogSettings
-from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
+from rlmm.kafka_client.offsets.log_ends import LastStableOffsets
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metrics.served_state import ServedState
 from rlmm.partition_log.checkpoints import format_offsets, format_partition_metadata

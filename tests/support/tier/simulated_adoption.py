@@ -30,11 +30,10 @@ from tests.support.tier.copy_plans import BROKER_ID, copied, cut, image, rules, 
 from tests.support.tier.simulated_jobs import OPEN, Killed, World
 
 if TYPE_CHECKING:
-    from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicOutcome
     from collections.abc import Collection, Mapping
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.adopt.outcomes import TopicOutcome
+    from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicOutcome
     from spark_tiering.adopt.settings import SettingsChange
     from spark_tiering.copy_plan.inputs import SourcePartition
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -23,6 +23,8 @@ from rlmm.views.readiness import ProcessStatus
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from rlmm.engine.service import Service
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +96,7 @@ def notices(
     address: str, process: FixedProcess | None = None, *, is_open: bool = True, **more: str
 ) -> SupervisorNotices:
     made = SupervisorNotices({"NOTIFY_SOCKET": address, **more}, lambda: is_open, HEARTBEAT_S_MAX)
-    made.begin(FixedProcess() if process is None else process)
+    made.begin(cast("Service", FixedProcess() if process is None else process))
     return made
 
 
@@ -114,7 +116,7 @@ async def test_start_when_it_takes_long_then_extends_its_time(hearing: Hearing) 
         {"NOTIFY_SOCKET": hearing.address}, lambda: bool(opened), HEARTBEAT_S_MAX
     )
     process = FixedProcess(engines={})
-    made.begin(process)
+    made.begin(cast("Service", process))
     with made.telling():
         extension = f"EXTEND_TIMEOUT_USEC={int(EXTENSION_S * 1_000_000)}"
         assert hearing.heard() == [["STATUS=starting: logs are being opened: files", extension]]
