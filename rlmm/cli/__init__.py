@@ -1,8 +1,8 @@
 """
 The command line: the commands that a person or a script types, and the printing of answers.
 
-Commands decide nothing and format nothing: they ask the layers below and hand the answer to an
-output.
+Commands decide nothing: they ask the layers below and hand the answer to `printing`, or lay out a
+short table with `common.output`.
 
 May be imported by `rlmm.__main__`.
 

@@ -5,7 +5,9 @@ Readiness is a state and not a latch: what was open closes again when it falls b
 is not listed for a state changes nothing there.
 
     REPLAYING --CaughtUp--> OPEN --FellBehind--> STALE --CaughtUp--> OPEN
-    any --Lost--> CLOSED, any --Reassigned--> REPLAYING, all but CLOSED take a newer reason
+    any --StateLost--> CLOSED, any --PartitionReassigned--> REPLAYING
+
+Every listed fact but `CaughtUp` replaces the reason.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 Remote log metadata in Kafka's meaning: records, states, queries. Pure: no I/O, no clock, no tasks.
 
-`codec` turns record values into events and back, `shard` holds the state of one metadata partition
-and answers queries, `verdicts` are what becomes of an event.
+`decoding` and `encoding` turn record values into events and back; a `shard` holds the state of one
+metadata partition and answers queries.
 
 May be imported by every package above it in the layers of `pyproject.toml`.
 
