@@ -26,10 +26,10 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
+from rlmm.snapshot.schedule import SnapshotWriter
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
-from rlmm.snapshot.writer import SnapshotWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

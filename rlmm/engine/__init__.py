@@ -12,7 +12,7 @@ May be imported by `rlmm.http`, `rlmm.library`, `rlmm.process`, `rlmm.sidecar`.
 - `log_opening`: Opens the log of an engine, and stands in for one that takes long.
 - `plan`: The plan of an engine, and the ways to open a log.
 - `service`: The engines of one process; adds and removes them while it runs.
-- `snapshot_keeper`: Connects the pump's states with the snapshots of the topic it follows.
+- `snapshot_wiring`: Connects the pump's states with the snapshots of the topic it follows.
 - `statistics`: Statistics and readiness of an engine as a whole.
 - `task_group`: Runs the parts of a process; the first failure ends them all.
 """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from rlmm.engine.engine import Engine
-    from rlmm.snapshot.writer import FlushResult
+    from rlmm.snapshot.schedule import FlushResult
 
 Result = TypeVar("Result")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.doorbell import Doorbell
-from rlmm.engine.snapshot_keeper import SnapshotKeeper
+from rlmm.engine.snapshot_wiring import SnapshotKeeper
 from rlmm.engine.statistics import EngineStatistics, EngineStatus, standing_of
 from rlmm.errors import (
     ConfigError,
@@ -41,8 +41,8 @@ from rlmm.pump.settings import PumpSettings, WriteSettings
 from rlmm.pump.turn_taking import TurnTaking
 from rlmm.pump.writer import EventWriter
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
+from rlmm.snapshot.schedule import FlushResult
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.writer import FlushResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -158,12 +158,12 @@ class Engine:
             clear_frames(error.__traceback__)  # cycles, out of the collector's sight with the rest
             raise
         except Exception as error:
-            self.refuse(PumpFailed, f"the reading of the log has died: {error!r}")
+            self.refuse(PumpFailed, f"reading the metadata log failed: {error!r}")
             raise
 
     async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
         if self._keeper is None:
-            error = ConfigError("there is no folder of snapshots: none are kept")
+            error = ConfigError("snapshots are off: no snapshot folder is configured")
             return FlushResult(obstacle=error)
         return await self._keeper.flush(partitions)
 
@@ -184,7 +184,7 @@ class Engine:
 
     def release(self) -> None:
         self._pump.release()
-        self._gate.disconnect("all that was read is given up")
+        self._gate.disconnect("the state in memory was released")
 
     # -------------------------------------------------------------------------- assignment
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rlmm.engine.statistics import EngineStatistics
     from rlmm.engine.task_group import Run
     from rlmm.log.protocol import LogIdentity, MetadataLog
-    from rlmm.snapshot.writer import FlushResult
+    from rlmm.snapshot.schedule import FlushResult
 
     Report = Callable[[Mapping[str, "SnapshotOutcome"], int], Awaitable[None]]
     """Takes snapshot results by engine, and when they began, in ns of `time.monotonic`."""

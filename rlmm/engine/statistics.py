@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rlmm.pump.pump import Pump
     from rlmm.pump.statistics import PumpStatistics
     from rlmm.pump.writer import WriterStatistics
+    from rlmm.snapshot.schedule import SnapshotWriterStatistics as SnapshotStatistics
     from rlmm.snapshot.store import StoreStatistics
-    from rlmm.snapshot.writer import SnapshotWriterStatistics as SnapshotStatistics
 
 
 @dataclass(frozen=True, slots=True)

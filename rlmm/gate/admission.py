@@ -117,13 +117,13 @@ class Gate:
             count, is_open = len(self._shards), len(self._shards) - len(self.not_open())
             _log.log(
                 logging.INFO if is_open == count or gate.openings > 1 else logging.DEBUG,
-                "metadata partition %d is answered from, at offset %d: %d of %d are",
+                "metadata partition %d is ready at offset %d (%d of %d are ready)",
                 partition, position, is_open, count,
                 extra=where,
             )  # fmt: skip
         elif gate.state is not GateState.REPLAYING:
             _log.warning(
-                "metadata partition %d is not answered from any more (%s, %s): %s",
+                "metadata partition %d is no longer ready (%s, %s): %s",
                 partition, gate.state, gate.why, gate.detail,
                 extra=where,
             )  # fmt: skip

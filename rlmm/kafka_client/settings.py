@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rlmm.kafka_client.security.security import TokenProvider
+    from rlmm.kafka_client.security.client_options import TokenProvider
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 

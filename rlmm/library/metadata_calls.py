@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.paging import Page, PageKey
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
-    from rlmm.snapshot.writer import FlushResult
+    from rlmm.snapshot.schedule import FlushResult
     from rlmm.wire.options import ReadOptions
 
 

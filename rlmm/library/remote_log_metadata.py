@@ -17,7 +17,7 @@ from rlmm.library.blocking import BlockingMetadata
 from rlmm.library.metadata_calls import MetadataCalls
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.request_checks import require_openable
-from rlmm.snapshot.writer import FlushResult
+from rlmm.snapshot.schedule import FlushResult
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

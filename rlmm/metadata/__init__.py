@@ -6,8 +6,8 @@ metadata partition and answers queries.
 
 May be imported by every package above it in the layers of `pyproject.toml`.
 
-- `admission`: Admission of a writer's event, which is refused where the state machine would reject
-  it.
+- `event_admission`: Admission of a writer's event, which is refused where the state machine would
+  reject it.
 - `assignment`: The user partitions of a service, and the metadata partitions that it reads for
   them.
 - `cut`: The fast way from a record value to the parts that a handler needs, without decoding what
@@ -15,7 +15,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `decoding`: Record values to events, as tolerantly as Kafka's decoder and no more.
 - `derived`: Derived parts of a user partition's state.
 - `encoding`: Events to record values, byte for byte as Kafka's own serialiser writes them.
-- `epoch`: One leader epoch of one user partition.
+- `epoch_state`: One leader epoch of one user partition.
 - `events`: The events of `__remote_log_metadata`, one class per record kind.
 - `ids`: The identities of Kafka's tiered storage.
 - `image`: State images.
@@ -27,7 +27,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `paging`: Listings by page.
 - `partition`: All state of one user partition.
 - `partitioner`: The metadata partition of a user partition.
-- `python_shard`: The pure-Python engine.
+- `python_shard`: The pure-Python shard.
 - `record_layout`: The constants of the record form that reading and writing share.
 - `report`: The report of a shard about its record sets: counts, position, and what was not applied.
 - `row`: One segment as an immutable row of bytes.
@@ -37,5 +37,6 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `stretches`: Stretches of one leader epoch.
 - `validate`: The checker of the state machine's own rules.
 - `varint`: Kafka's unsigned varints.
+- `verdicts`: Verdicts of the state machine on an event.
 - `view`: User partitions as one reader sees them over a shard that holds them all.
 """

@@ -32,7 +32,7 @@ from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rlmm.metadata.epoch import EpochState
+from rlmm.metadata.epoch_state import EpochState
 from rlmm.metadata.partition import PartitionState
 from rlmm.metadata.varint import encode_varint
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rlmm.errors import ImageCorrupt, InvalidArgument
 from rlmm.metadata.decoding import decode_partition_key
 from rlmm.metadata.derived import derive
-from rlmm.metadata.epoch import EpochState
+from rlmm.metadata.epoch_state import EpochState
 from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import UUID_BYTES, SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.image import (

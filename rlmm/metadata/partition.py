@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.derived import derive
-from rlmm.metadata.epoch import EpochState
+from rlmm.metadata.epoch_state import EpochState
 from rlmm.metadata.row import (
     BROKER_STOP,
     CONTENT_AT,
@@ -47,7 +47,7 @@ from rlmm.metadata.verdicts import (
 )
 
 if TYPE_CHECKING:
-    from rlmm.metadata.epoch import Undo
+    from rlmm.metadata.epoch_state import Undo
     from rlmm.metadata.events import PartitionDelete
     from rlmm.metadata.paging import Orders
 

@@ -9,7 +9,7 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode, decode_partition_key
 from rlmm.metadata.encoding import encode_custom, encode_writer
-from rlmm.metadata.epoch import EpochState
+from rlmm.metadata.epoch_state import EpochState
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image

@@ -6,8 +6,8 @@ from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from rlmm.metadata.admission import admit
 from rlmm.metadata.decoding import decode_partition_key
+from rlmm.metadata.event_admission import admit
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid, trusted_segment_id
 from rlmm.metadata.image import freezing, partition_image, shard_image
 from rlmm.metadata.paging import page_of

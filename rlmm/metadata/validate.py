@@ -9,7 +9,7 @@ from rlmm.metadata.image import partition_image
 from rlmm.metadata.image_reading import read_partition_image
 
 if TYPE_CHECKING:
-    from rlmm.metadata.epoch import EpochState, Rows
+    from rlmm.metadata.epoch_state import EpochState, Rows
     from rlmm.metadata.partition import PartitionState
 
 

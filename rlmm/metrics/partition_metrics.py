@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.report import ShardStatistics
     from rlmm.metadata.shard import Shard
     from rlmm.metrics.metric import Sample, Scrape
+    from rlmm.snapshot.schedule import SnapshotWriterStatistics
     from rlmm.snapshot.store import SavedSnapshot
-    from rlmm.snapshot.writer import SnapshotWriterStatistics
 
 GAUGE, COUNTER = MetricKind.GAUGE, MetricKind.COUNTER
 

@@ -24,14 +24,14 @@ Every module, bottom up:
     recovery_rules    what a recovery cuts, rebuilds or refuses
     disk              the calls of the operating system; faults are put in here
     descriptors       a bounded number of open files
-    place             the shared part of all partitions, and the threads
+    shared_resources  the shared part of all partitions, and the threads
     segment           a `.log` file with its indexes, and how a place in it is found
     recovery          finding out where a log ends, and making its files say so
     store             the segments of a partition: written and synced bytes
     opening           one partition's folder: identity, segments, recovery
     reading           whole batches from an offset on, and the offset of a time
     turns             turns of changing a log: one task at a time
-    commit            group commit: appends that wait together share one sync
+    group_commit      group commit: appends that wait together share one sync
     readable          reads, look-ups by time, waits for the end
     partition         the one handle of a partition
     root              the folder above: lock, check points, the mark of a clean end

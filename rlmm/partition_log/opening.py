@@ -33,7 +33,7 @@ from rlmm.partition_log.store import LogPosition, PartitionStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.partition_log.place import LogPlace
+    from rlmm.partition_log.shared_resources import LogPlace
 
 _TEMPORARY = ".tmp"
 _UNFINISHED = ".swap"

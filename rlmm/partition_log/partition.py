@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.threads import finished
 from rlmm.errors import AppendRefused, AppendUncertain, InvalidArgument, LogDamaged, LogUnavailable
-from rlmm.partition_log.commit import GroupCommit
 from rlmm.partition_log.epochs import EpochStarts
+from rlmm.partition_log.group_commit import GroupCommit
 from rlmm.partition_log.incoming import check_batches
 from rlmm.partition_log.readable import LogReads
 from rlmm.partition_log.reading import INLINE_BYTES_MAX
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.partition_log.incoming import IncomingBatch
-    from rlmm.partition_log.place import LogThreads
     from rlmm.partition_log.registry import LogRegistry
     from rlmm.partition_log.segment import Segment
+    from rlmm.partition_log.shared_resources import LogThreads
     from rlmm.partition_log.store import PartitionStore, StoredAppend, SyncWork
 
 

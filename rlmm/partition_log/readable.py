@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rlmm.partition_log.place import LogThreads
     from rlmm.partition_log.recovery_rules import LogRecoveryResult
+    from rlmm.partition_log.shared_resources import LogThreads
     from rlmm.partition_log.store import LogPosition, PartitionStore
 
 _log = logging.getLogger(__name__)

@@ -35,8 +35,8 @@ from rlmm.partition_log.recovery_rules import (
 from rlmm.partition_log.scan import BadBatchHead, ScanResult, heads, scan_file
 
 if TYPE_CHECKING:
-    from rlmm.partition_log.place import LogPlace
     from rlmm.partition_log.segment import Segment
+    from rlmm.partition_log.shared_resources import LogPlace
 
 _log = logging.getLogger(__name__)
 

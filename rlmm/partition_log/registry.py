@@ -23,9 +23,9 @@ from rlmm.partition_log.disk import DISK, Disk
 from rlmm.partition_log.names import TopicPartition, topic_partition
 from rlmm.partition_log.opening import PartitionOpening, open_partition, wrong_topic_id
 from rlmm.partition_log.partition import PartitionLog
-from rlmm.partition_log.place import LoadedEntries, LogPlace, LogThreads
 from rlmm.partition_log.root import RootFolder
 from rlmm.partition_log.settings import LogSettings
+from rlmm.partition_log.shared_resources import LoadedEntries, LogPlace, LogThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable

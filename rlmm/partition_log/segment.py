@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from rlmm.partition_log.place import LogPlace
+    from rlmm.partition_log.shared_resources import LogPlace
 
 
 class IndexWrong(Exception):

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from rlmm.partition_log.epochs import EpochStarts
     from rlmm.partition_log.names import TopicPartition
-    from rlmm.partition_log.place import LogPlace
     from rlmm.partition_log.recovery_rules import LogRecoveryResult
+    from rlmm.partition_log.shared_resources import LogPlace
 
 
 _log = logging.getLogger(__name__)

@@ -124,8 +124,8 @@ class Replay:
             return False
         self.bounds = bounds
         if (asked_s - self._heard_s) * 1_000 > self._settings.end_age_ms_max:
-            # Nobody knows since when this is the end: it is to be reached before anything opens,
-            # also where a target of long ago would be reached before.
+            # The age of this log end is unknown, so the gate opens only once the shard reaches it,
+            # even if the older target is reached sooner.
             self._fell_behind = True
         self._heard_s = asked_s
         if bounds.high_watermark > self.shard.position:

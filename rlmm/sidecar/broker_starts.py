@@ -84,8 +84,8 @@ class BrokerStart:
         assert broker.current is not None
         broker.superseded += 1
         msg = (
-            f"broker {broker.broker_id} was started again since: what is said here is of its start "
-            f"{_named(self)}, and {_named(broker.current)} has taken over. Either two brokers have "
+            f"broker {broker.broker_id} was started again: this request is of its earlier start "
+            f"{_named(self)}, the current one is {_named(broker.current)}. Either two brokers have "
             "one id, or clients of one broker name different instances, or an earlier process has "
             "not ended"
         )
@@ -209,8 +209,9 @@ class BrokerSessions:
     def settle(self) -> None:
         """Give up *kept*: the broker did not mention it in time."""
         _log.info(
-            "broker %d has not said in %.0f s that it has %d partitions still that it had before "
-            "it was started again: they are given up", self.broker_id, SETTLE_S, len(self.kept),
+            "broker %d did not report within %.0f s of its restart that it still has %d of its "
+            "earlier partitions: they are not assigned any more",
+            self.broker_id, SETTLE_S, len(self.kept),
         )  # fmt: skip
         self.kept = NOTHING
         self.changed.ring()

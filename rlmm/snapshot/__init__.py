@@ -21,5 +21,5 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `store`: The newest snapshot that is good and fits; writing the next.
 - `store_io`: The work of the store's threads: one file found and read, one written.
 - `transfer`: Export and import of whole sets, for backups and new machines.
-- `writer`: The task that decides which partition is due.
+- `schedule`: The task that decides which partition is due.
 """

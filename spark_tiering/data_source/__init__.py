@@ -10,7 +10,7 @@ the manifests in the store, the current metadata, or log folders; later steps se
     options               all options
     extents               stretches of offsets, each with its segment
     query_coverage        the offsets that a query covers, and lost ones; offsets of times
-    aborted_transactions  aborted transactions, up to the last decided offset
+    transaction_search  aborted transactions, up to the last decided offset
     pushed_filters        filters as bounds
     task_splits           shares for tasks
     index_places          from offsets and times to bytes of a log

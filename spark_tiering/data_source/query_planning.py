@@ -7,13 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
-from spark_tiering.data_source.aborted_transactions import (
-    ReadState,
-    TransactionDecision,
-    decide,
-    of_piece,
-    stable_end,
-)
 from spark_tiering.data_source.bounds import PartitionBound, asked_of, require_named
 from spark_tiering.data_source.extents import MissingOffsets
 from spark_tiering.data_source.listing_tier import TierLister
@@ -33,6 +26,13 @@ from spark_tiering.data_source.query_coverage import (
 )
 from spark_tiering.data_source.segment_opening import SegmentStorage
 from spark_tiering.data_source.task_splits import SplitLimits, shares
+from spark_tiering.data_source.transaction_search import (
+    ReadState,
+    TransactionDecision,
+    decide,
+    of_piece,
+    stable_end,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

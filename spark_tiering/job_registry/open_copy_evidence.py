@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("spark_tiering.jobs.evidence")
 
 CLOCKS_APART_MS: Final = 3_600_000
-"""How far the clocks of the store and of a driver may be apart for a plan to be passed over, whose
-job was over before a copy was started."""
+"""The largest difference between the clocks of store and driver: a plan is skipped only if its job
+ended this much before the copy started."""
 
 
 def evidence(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.metadata import epoch as epoch_module
+from rlmm.metadata import epoch_state as epoch_module
 from rlmm.metadata import partition as partition_module
 from rlmm.metadata import stretches as stretches_module
 from rlmm.metadata.python_shard import PythonShard
@@ -51,7 +51,7 @@ MARKED, _, FINISHED = PartitionDeleteState
 
 @pytest.fixture(autouse=True)
 def _stretches_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlmm.metadata.epoch.STEPS_MAX", 0)
+    monkeypatch.setattr("rlmm.metadata.epoch_state.STEPS_MAX", 0)
 
 
 class Injected(BaseException):

@@ -35,7 +35,7 @@ SPAN = 5
 def _short_chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     chunk_max, steps_max = request.param
     monkeypatch.setattr("rlmm.metadata.slots.CHUNK_MAX", chunk_max)
-    monkeypatch.setattr("rlmm.metadata.epoch.STEPS_MAX", steps_max)
+    monkeypatch.setattr("rlmm.metadata.epoch_state.STEPS_MAX", steps_max)
 
 
 def walk(shard: PythonShard, epoch: int, offset: int) -> SegmentMetadata | None:
@@ -137,7 +137,7 @@ def test_next_with_txn_index_after_any_events_then_finds_what_the_walk_finds(
     shard = PythonShard(0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rlmm.metadata.slots.CHUNK_MAX", chunk_max)
-        patch.setattr("rlmm.metadata.epoch.STEPS_MAX", steps_max)
+        patch.setattr("rlmm.metadata.epoch_state.STEPS_MAX", steps_max)
         for number, (event, asked) in enumerate(events):
             if ends and number == len(events) // 2:
                 shard.apply_event(partition_delete(PartitionDeleteState.DELETE_PARTITION_FINISHED))

@@ -15,9 +15,9 @@ from rlmm.partition_log.descriptors import Descriptors
 from rlmm.partition_log.disk import DISK
 from rlmm.partition_log.names import TopicPartition
 from rlmm.partition_log.opening import PartitionOpening, open_partition
-from rlmm.partition_log.place import LoadedEntries, LogPlace
 from rlmm.partition_log.reading import PartitionReader
 from rlmm.partition_log.settings import SyncPolicy
+from rlmm.partition_log.shared_resources import LoadedEntries, LogPlace
 from rlmm.records.batch import Batch, walk
 from tests.support.logs.partition_logs import (
     FAST,

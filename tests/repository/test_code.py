@@ -15,7 +15,7 @@ MAY_CREATE_TASKS = {
     "rlmm/cli/service/data_folder.py",
     "rlmm/engine/engine.py",
     "rlmm/inspection/replay.py",
-    "rlmm/engine/snapshot_keeper.py",
+    "rlmm/engine/snapshot_wiring.py",
     "rlmm/library/remote_log_metadata.py",
     "rlmm/kafka_client/connections/task_set.py",
     "rlmm/process/snapshot_once.py",

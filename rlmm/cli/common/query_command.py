@@ -17,7 +17,7 @@ import click
 from rlmm import errors
 from rlmm.cli.common.exit_codes import error_line
 from rlmm.cli.common.query_run import QueryContext
-from rlmm.cli.printing.writing import write_answer
+from rlmm.cli.printing.printers import write_answer
 from rlmm.errors import RlmmError
 from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.source_status import NOT_ASSIGNED

@@ -14,8 +14,8 @@ import click
 
 from rlmm.cli.common.exit_codes import error_line
 from rlmm.cli.common.query_command import discard_output, looking_of, opened, tell
+from rlmm.cli.printing.printers import AnswerStream, ReaderGone, document_of, write_answer
 from rlmm.cli.printing.table import summary_lines
-from rlmm.cli.printing.writing import AnswerStream, ReaderGone, document_of, write_answer
 from rlmm.errors import RlmmError
 from rlmm.views.values import iso_time
 

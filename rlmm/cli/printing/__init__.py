@@ -16,5 +16,5 @@ May be imported by `rlmm.cli.common`, `rlmm.cli.queries`.
 - `table`: For people: columns, or one screen.
 - `documents`: JSON, JSON lines and YAML.
 - `separated`: CSV and TSV.
-- `writing`: An answer, its items one by one, through the chosen printer.
+- `printers`: An answer, its items one by one, through the chosen printer.
 """

@@ -21,7 +21,7 @@ from aiokafka.errors import KafkaError
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.connections.diagnosis import diagnose, refused_token
-from rlmm.kafka_client.security.security import library_options, tls_context
+from rlmm.kafka_client.security.client_options import library_options, tls_context
 from rlmm.kafka_client.settings import SaslMechanism
 from rlmm.kafka_messages.cluster import MetadataRequest
 from rlmm.kafka_messages.error_codes import ErrorCode

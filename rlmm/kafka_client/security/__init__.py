@@ -5,5 +5,5 @@ May be imported by `rlmm.config`, `rlmm.kafka_client.connections`.
 
 - `key_stores`: Key stores of Java clients, JKS or PKCS12.
 - `oauth_tokens`: Tokens of OAUTHBEARER in a file that another program renews.
-- `security`: Security settings in the form of the library.
+- `client_options`: Security settings in the form of the library.
 """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TP, OTHER = tp(), tp("others", 1, Uuid.of(7, 7))
 SETTINGS = ClientSettings(timeout_s=20.0, reconnect=Pauses(0.01, 0.05))
-OVER = "broker 1 was started again since"
+OVER = "broker 1 was started again: this request is of its earlier start"
 
 
 def client_of(service: FakeService, **options: Any) -> RemoteLogMetadataClient:

@@ -245,7 +245,7 @@ def test_write_when_the_service_keeps_none_then_is_refused(tmp_path: Path) -> No
     with folder_held_by_a_service(tmp_path, "--log-kind", "memory"):
         result = run("snapshot", "write", "--data-dir", tmp_path)
     assert result.exit_code == 2, result.output
-    assert "no folder of snapshots" in result.stderr
+    assert "no snapshot folder is configured" in result.stderr
 
 
 @pytest.mark.parametrize("where", ["", "snapshots"], ids=["data folder", "its snapshots"])

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from rlmm.cli import main
 from rlmm.cli.common import query_command as answering
 from rlmm.cli.common.query_run import QueryContext
+from rlmm.cli.printing.printers import write_answer
 from rlmm.cli.printing.settings import PrintSettings
-from rlmm.cli.printing.writing import write_answer
 from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.replay import replay
 from rlmm.log.memory.memory_log import MemoryLog

@@ -16,8 +16,8 @@ from rich.live import Live
 from rlmm.cli import main
 from rlmm.cli.common.source_options import SourceChoice
 from rlmm.cli.common.watch_mode import JsonAnswerLines, WatchView, keep_asking
+from rlmm.cli.printing.printers import AnswerStream, ReaderGone
 from rlmm.cli.printing.settings import PrintSettings
-from rlmm.cli.printing.writing import AnswerStream, ReaderGone
 from rlmm.cli.queries.status import WatchedStatus, status_answer
 from rlmm.errors import ConfigError, SidecarUnavailable
 from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from rlmm.errors import ConfigError, LogNotPermitted
+from rlmm.kafka_client.security.client_options import library_options, tls_context
 from rlmm.kafka_client.security.oauth_tokens import TOKEN_BYTES_MAX, FileTokens
-from rlmm.kafka_client.security.security import library_options, tls_context
 from rlmm.kafka_client.settings import SaslMechanism, Secret, SecurityProtocol, SecuritySettings
 
 if TYPE_CHECKING:

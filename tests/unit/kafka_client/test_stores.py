@@ -14,8 +14,8 @@ import pytest
 import trustme
 
 from rlmm.errors import ConfigError
+from rlmm.kafka_client.security.client_options import tls_context
 from rlmm.kafka_client.security.key_stores import StoreUnreadable, is_store, read_store
-from rlmm.kafka_client.security.security import tls_context
 from rlmm.kafka_client.settings import Secret, SecurityProtocol, SecuritySettings
 from tests.support.kafka.java_key_stores import (
     der_of,

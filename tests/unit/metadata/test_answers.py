@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 import pytest
 
-from rlmm.metadata.epoch import EpochState
+from rlmm.metadata.epoch_state import EpochState
 from rlmm.metadata.ids import INT64_MAX, INT64_MIN
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
@@ -184,7 +184,7 @@ def test_next_with_txn_index_after_a_history_then_is_that_of_the_walk(
     story: list[Any], steps_max: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next segment with an index is found by a walk through one epoch without a gap."""
-    monkeypatch.setattr("rlmm.metadata.epoch.STEPS_MAX", steps_max)
+    monkeypatch.setattr("rlmm.metadata.epoch_state.STEPS_MAX", steps_max)
     _replay(story)
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from rlmm.errors import ConfigError, SnapshotRefused
 from rlmm.snapshot import store as store_module
+from rlmm.snapshot.schedule import SnapshotWriter
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.writer import SnapshotWriter
 from tests.support.builders import started
 from tests.support.engine.snapshots import (
     FREE,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.cli.printing.answer import Column, CommandAnswer
+from rlmm.cli.printing.printers import HELD_CHARACTERS, document_of, write_answer
 from rlmm.cli.printing.settings import PrintSettings
-from rlmm.cli.printing.writing import HELD_CHARACTERS, document_of, write_answer
 from rlmm.errors import ConfigError, NotReady
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.data_source.aborted_transactions import decide, of_piece, stable_end
+from spark_tiering.data_source.transaction_search import decide, of_piece, stable_end
 from spark_tiering.decoding import AbortedTransaction
 from tests.support.datasource.extents import extent, held
 

@@ -1,4 +1,4 @@
-"""Security settings as the library wants them; `ConfigError` names a file that cannot be used."""
+"""Client options for security; `ConfigError` names a file that cannot be used."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The aborted transactions of a range, and up to where they are known. No I/O of its own. They are
+The search for the aborted transactions of a range. No I/O of its own. They are
 indexed in the segment of their marker, which may lie long after their records. Where that is
 missing, a reader of committed records stops at the first transaction that was open when the last
 present segment ended, as its producer snapshot tells.
@@ -105,7 +105,8 @@ def decide(
         low, high = max(first, run[0].first_offset), min(behind, run[-1].next_offset)
         if low >= high:
             continue
-        # Who knows up to where all is decided has asked: what was aborted is in the indexes.
+        # The caller asked the broker for the stable offset: aborted transactions below it are in
+        # the indexes.
         is_stable = held.stable_offset is not None and high <= held.stable_offset
         search, is_decided = _searched(run, low, high, state, is_stable=is_stable)
         found += search.found
@@ -146,7 +147,7 @@ def _decided_until(run: Sequence[ReadExtent], state: StateOfSegments) -> int:
     for extent in reversed(run):
         if extent.has_end:
             return min((until, *state.open_firsts(extent)))
-        # Who was open where it was cut is not written anywhere: nothing of it is sure.
+        # A cut segment has no record of its open transactions: nothing in it counts as decided.
         until = extent.first_offset
     return until
 

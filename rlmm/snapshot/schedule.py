@@ -1,5 +1,5 @@
 """
-The writer of snapshots: a task that writes each partition whose position moved, once an interval.
+The schedule of snapshots: a task writes each partition whose position moved, once an interval.
 Each has its own time within the interval, which spreads the load on the disk.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rlmm.snapshot.source import SnapshotSource
     from rlmm.snapshot.store import SavedSnapshot, SnapshotStore
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("rlmm.snapshot.writer")
 
 _SPREAD = 0.6180339887498949
 """The golden section: the fractions of its multiples never come close to one another."""

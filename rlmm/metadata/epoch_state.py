@@ -1,5 +1,5 @@
 """
-One leader epoch of one user partition: finds the segment that answers for an offset.
+The state of one leader epoch of one user partition: finds the segment that answers for an offset.
 
 Kafka's structures and displacement rules: *slots* map the first offset of a finished segment to its
 id; *unreferenced* holds other ids of the epoch (started, being deleted, displaced); *highest* is

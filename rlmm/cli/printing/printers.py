@@ -1,6 +1,6 @@
 """
-Writing of an answer, item by item, through a printer to a stream. Output is buffered for a moment
-at most. After the reader has gone nothing more is written; all items still determine the exit code.
+Printers write an answer, item by item, to a stream. Output is buffered for a moment at most. After
+the reader has gone nothing more is written; all items still determine the exit code.
 """
 
 from __future__ import annotations

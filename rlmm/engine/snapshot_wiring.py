@@ -1,4 +1,4 @@
-"""The keeper of an engine's snapshots: connects the pump with the snapshot folder of its topic."""
+"""The wiring of an engine's snapshots: the pump's states and the snapshot folder of its topic."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from rlmm.base.doorbell import Doorbell
 from rlmm.base.log_context import bound
 from rlmm.errors import ConfigError, NotReady
+from rlmm.snapshot.schedule import FlushResult, SnapshotWriter
 from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
-from rlmm.snapshot.writer import FlushResult, SnapshotWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from rlmm.log.replay_progress import ReplayHistory
     from rlmm.metadata.shard import Shard
     from rlmm.snapshot.atomic import SnapshotDisk
+    from rlmm.snapshot.schedule import SnapshotWriterStatistics
     from rlmm.snapshot.settings import SnapshotSettings
     from rlmm.snapshot.store import RestoredSnapshot, StoreStatistics
-    from rlmm.snapshot.writer import SnapshotWriterStatistics
 
 _log = logging.getLogger("rlmm.keeper")
 

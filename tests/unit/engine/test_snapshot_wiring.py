@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
-from rlmm.engine.snapshot_keeper import SnapshotKeeper
+from rlmm.engine.snapshot_wiring import SnapshotKeeper
 from rlmm.errors import ConfigError, NotReady
 from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory

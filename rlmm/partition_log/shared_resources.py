@@ -1,4 +1,4 @@
-"""The place that all partitions of a registry share: disk, descriptors, threads and settings."""
+"""Shared resources of all partitions of a registry: disk, descriptors, threads, settings."""
 
 from __future__ import annotations
 
