@@ -15,7 +15,6 @@ from tests.support.builders import (
     TOPIC_ID,
     delete_finished,
     delete_started,
-    finished,
     segment_id,
     update,
 )
@@ -76,16 +75,6 @@ def test_f79_commands_when_the_whole_log_comes_twice_then_the_state_is_the_same(
     told = twice.ask("history", str(segment_id("a").uuid)).document
     assert told is not None
     assert {item["verdict"] for item in told["items"][2:]} <= {"duplicate", "rejected"}
-
-
-def test_f80_stuck_when_a_finish_came_before_its_start_then_says_so(incident: Incident) -> None:
-    """`stuck` shows the open copy whose finish Kafka loses."""
-    early = SegmentId(ORDERS, segment_id("early").uuid)
-    incident.put(finished(early, event_timestamp_ms=incident.now_ms))
-    assert incident.begin("early", 0, 99) == early
-    found = incident.findings("stuck")
-    assert set(found) == {"COPY-FINISHED-FIRST"}
-    assert found["COPY-FINISHED-FIRST"]["fields"]["segment_id"] == str(early.uuid)
 
 
 def test_f102_stuck_when_a_copy_was_made_again_then_the_old_one_is_waste(

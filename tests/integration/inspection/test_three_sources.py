@@ -75,10 +75,7 @@ def sources(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[di
         with DemoService(base / "data", base / "s") as service:
             patch.undo()
             service.wait_ready()
-            yield {
-                "service": ["--sidecar", str(base / "s")],
-                "folders": ["--log-dirs", str(copy)],
-            }
+            yield {"service": ["--sidecar", str(base / "s")], "folders": ["--log-dirs", str(copy)]}
             service.stop()
 
 

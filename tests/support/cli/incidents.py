@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.state_sources.brokers import Brokers
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.cli.shared_history import (
-    START_MS,
-    WrittenEvents,
-    write_records,
-)
+from tests.support.cli.shared_history import START_MS, WrittenEvents, write_records
 from tests.support.cli.state_commands import Told, called, told
 
 if TYPE_CHECKING:

@@ -120,9 +120,7 @@ def test_completion_script_is_given_when_a_shell_asks(shell: str) -> None:
     assert "rlmm" in result.stdout
 
 
-def test_error_when_debugging_shows_its_trace_before_its_line(
-    failing: list[BaseException],
-) -> None:
+def test_error_when_debugging_shows_its_trace_before_its_line(failing: list[BaseException]) -> None:
     """`--debug` shows the traceback for commands without a source, too."""
     failing.append(NotReady("3 records to go"))
     result = CliRunner().invoke(main.cli, ["--debug", "fail"])

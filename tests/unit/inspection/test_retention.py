@@ -74,10 +74,7 @@ def test_retention_when_the_first_stays_then_older_ones_behind_it_stay_too() -> 
 
 def test_retention_when_an_epoch_was_replaced_then_its_segments_go() -> None:
     """Segments of a replaced epoch go at any age."""
-    found = [
-        started("old", 50, 99, {1: 50}, state=CF),
-        started("new", 40, 149, {2: 40}, state=CF),
-    ]
+    found = [started("old", 50, 99, {1: 50}, state=CF), started("new", 40, 149, {2: 40}, state=CF)]
     assert [str(one.fate) for one in due_of(found, RetentionSettings(), NOW_MS)] == [
         "stays",
         "superseded",

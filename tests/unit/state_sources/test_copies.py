@@ -126,61 +126,31 @@ def test_copies_when_they_are_not_of_one_topic_then_are_refused(
     assert caught.value.exit_code == 2
 
 
-def absent(tmp_path: Path) -> Path:
-    return tmp_path / "nobody"
-
-
-def a_file(tmp_path: Path) -> Path:
-    (tmp_path / "dump.txt").touch()
-    return tmp_path / "dump.txt"
-
-
-def empty(tmp_path: Path) -> Path:
-    (tmp_path / "empty").mkdir()
-    return tmp_path / "empty"
-
-
-def something_else(tmp_path: Path) -> Path:
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "holiday.jpg").touch()
-    return tmp_path / "photos"
-
-
-def other_topics(tmp_path: Path) -> Path:
-    (tmp_path / "data" / "orders-0").mkdir(parents=True)
-    return tmp_path / "data"
-
-
-def renamed(tmp_path: Path) -> Path:
-    (make(tmp_path, 3) / f"{TOPIC}-3").rename(tmp_path / "partition3")
-    return tmp_path / "partition3"
-
-
-def our_data(tmp_path: Path) -> Path:
-    make(tmp_path / "rlmm-data" / "log", 0)
-    return tmp_path / "rlmm-data"
-
-
-REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "absent": (absent, "nobody does not exist$"),
-    "file": (a_file, r"dump\.txt is no folder: name a folder that holds __remote_log_metadata-N"),
-    "empty": (empty, "holds no folder __remote_log_metadata-N: nothing to read, it is empty$"),
-    "something else": (something_else, r"nothing to read, among its 1 entries, e\.g\. holiday"),
-    "other topics": (other_topics, r"nothing to read, among its 1 entries, e\.g\. orders-0"),
-    "renamed": (renamed, "it is of one partition, which its name has to say"),
-    "our data folder": (our_data, "nothing to read; name .*rlmm-data/log$"),
+REFUSED: dict[str, tuple[str, str, str]] = {
+    "absent": ("", "nobody", "nobody does not exist$"),
+    "file": ("dump.txt", "dump.txt", r"dump\.txt is no folder: name a folder that holds .*-N"),
+    "empty": ("empty/", "empty", f"holds no folder {TOPIC}-N: nothing to read, it is empty$"),
+    "something else": ("photos/holiday.jpg", "photos", r"among its 1 entries, e\.g\. holiday"),
+    "other topics": ("data/orders-0/", "data", r"among its 1 entries, e\.g\. orders-0"),
+    "renamed": ("partition3/0.log", "partition3", "of one partition, which its name has to say"),
+    "our data folder": (f"d/log/{TOPIC}-0/0.log", "d", "nothing to read; name .*d/log$"),
 }
 
 
-@pytest.mark.parametrize(("make_it", "expected"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("made", "named", "expected"), REFUSED.values(), ids=REFUSED)
 def test_copies_when_it_is_no_folder_of_the_topic_then_one_line_says_what_it_is(
-    tmp_path: Path, make_it: Callable[[Path], Path], expected: str
+    tmp_path: Path, made: str, named: str, expected: str
 ) -> None:
     """One line names the kind of the wrong folder and, if known, the folder to use."""
-    path = make_it(tmp_path)
+    file = tmp_path / made
+    if made.endswith("/"):
+        file.mkdir(parents=True)
+    elif made:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.with_name(file.name.replace("0.log", f"{0:020d}.log")).touch()
     with pytest.raises(ConfigError, match=expected) as caught:
-        find_copies([path])
-    assert str(path) in str(caught.value)
+        find_copies([tmp_path / named])
+    assert str(tmp_path / named) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
 

@@ -210,11 +210,7 @@ async def test_rights_when_asked_then_hidden_and_absent_topics_are_told_apart() 
     async with asking(two_topics()) as brokers:
         rights = await brokers.rights(["a", "hidden", "nobody"])
     assert rights.on_cluster == frozenset({"DESCRIBE"})
-    assert rights.on_topic == {
-        "a": {"READ", "DESCRIBE"},
-        "hidden": frozenset(),
-        "nobody": None,
-    }
+    assert rights.on_topic == {"a": {"READ", "DESCRIBE"}, "hidden": frozenset(), "nobody": None}
 
 
 async def test_cluster_when_it_refuses_us_or_nobody_listens_then_is_an_error() -> None:
