@@ -16,6 +16,7 @@ from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.replay import replay
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
+from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import TopicIdPartition, Uuid
@@ -82,10 +83,7 @@ async def test_folder_of_a_broker_when_looked_at_then_its_count_is_found_out_and
     async with opened_folders(tmp_path) as source:
         assert len(await segment_counts(await source.now())) == len(NUMBERS)
         standing = await source.standing()
-    assert standing.identity is not None
-    assert standing.identity.partition_count == 7
-    assert standing.identity.cluster_id == CLUSTER_ID
-    assert standing.identity.topic_id == METADATA_TOPIC_ID
+    assert standing.identity == LogIdentity(CLUSTER_ID, METADATA_TOPIC_ID, 7)
     (note,) = standing.notes
     assert "taken to have 7 partitions, all 12 user partitions found" in note
     assert "--partition-count" in note
@@ -244,10 +242,7 @@ async def test_source_when_folders_have_to_be_read_then_progress_is_told(tmp_pat
     """Beginning with how much there is in all, ending with all of it."""
     await write_brokers(tmp_path, events_of(NUMBERS), COUNT)
     told: list[tuple[int, int, int]] = []
-
-    def progress(place: int, position: int, end: int) -> None:
-        told.append((place, position, end))
-
+    progress = lambda *how_far: told.append(how_far)  # noqa: E731
     async with opened_folders(tmp_path, progress=progress) as source:
         assert [place for place, position, _ in told[:COUNT] if position == 0] == [0, 1, 2]
         assert all(told[-1 - n][1] == told[-1 - n][2] for n in range(COUNT))

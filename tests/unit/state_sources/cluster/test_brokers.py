@@ -177,16 +177,15 @@ async def test_brokers_when_asked_then_tell_settings_and_disks() -> None:
         ]
 
 
-async def test_brokers_when_denied_or_too_old_then_nothing_is_known() -> None:
+@pytest.mark.parametrize("is_too_old", [False, True], ids=["denied", "too-old"])
+async def test_brokers_when_denied_or_too_old_then_nothing_is_known(*, is_too_old: bool) -> None:
     """Brokers whose settings cannot be read are unknown, and this is no error."""
     kafka = two_topics()
-    kafka.code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    async with asking(kafka) as brokers:
-        assert await brokers.broker_settings(1) is None
-        assert await brokers.log_dirs() == []
-        assert (await brokers.rights(["a"])).on_cluster is None
-        kafka.code = ErrorCode.NONE
+    if is_too_old:
         kafka.too_old = {LogDirsRequest, DescribeBrokerRequest, DescribeClusterRequest}
+    else:
+        kafka.code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    async with asking(kafka) as brokers:
         assert await brokers.broker_settings(1) is None
         assert await brokers.log_dirs() == []
         assert (await brokers.rights(["a"])).on_cluster is None
