@@ -18,6 +18,7 @@ from rlmm.errors import (
     InvalidArgument,
     LogNotPermitted,
     LogUnavailable,
+    NotFound,
     NotPermitted,
     NotReady,
     RlmmError,
@@ -115,6 +116,7 @@ def test_answer_when_printed_ends_with_its_exit_code_and_a_closed_source(exit_co
         (ConfigError("wrong"), 2, ""),
         (InvalidArgument("no"), 2, ""),
         (UnknownPartition("orders-3"), 1, ""),
+        (NotFound("no event about it"), 1, ""),
     ],
 )
 def test_error_when_it_ends_a_command_is_one_line_with_the_way_out(

@@ -272,12 +272,6 @@ def test_events_are_filtered_by_every_flag() -> None:
     assert [one["offset"] for one in found["items"]] == [2]
 
 
-def test_flags_are_variables_of_the_environment_as_well() -> None:
-    """Shared ones, and those of a command."""
-    result = result_of("events", RLMM_OUTPUT="jsonl", RLMM_EVENTS_LIMIT="2")
-    assert len(result.stdout.splitlines()) == 2
-
-
 def test_explain_at_a_moment_ends_as_it_was_then() -> None:
     """The answer is that of the moment, before the hole existed."""
     assert result_of("explain", "orders-7@120").exit_code == 1
@@ -290,10 +284,3 @@ def test_explain_of_what_is_readable_has_no_rows_and_its_help_says_so() -> None:
     assert result_of("explain", "orders-7@50", "--output", "jsonl").stdout == ""
     said = " ".join(result_of("explain", "--help").stdout.split())
     assert "findings, so a readable offset has none: all of it is in json and yaml." in said
-
-
-def test_nothing_found_ends_with_an_error_line() -> None:
-    """The error line names the subject that the command did not find."""
-    result = result_of("history", str(Uuid.of(9, 9)))
-    assert result.exit_code == 1
-    assert result.stderr.startswith("rlmm: not-found: no event about")

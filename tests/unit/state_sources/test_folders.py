@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.errors import ConfigError, InvalidArgument, NotReady
-from rlmm.inspection.moment import ReplayEnd
-from rlmm.inspection.replay import replay
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.log.protocol import LogIdentity
@@ -225,17 +223,6 @@ async def test_count_when_it_stands_on_little_then_answers_say_so(
     async with opened_folders(tmp_path / "few") as source:
         with pytest.raises(NotReady, match=r"have 50 partitions, .* by that, and by 3 as well"):
             await source.now()
-
-
-async def test_source_when_asked_for_history_then_its_log_is_that_of_any_source(
-    tmp_path: Path,
-) -> None:
-    """Time travel reads the same log, up to a bound."""
-    await write_brokers(tmp_path, events_of(range(5)), 1)
-    async with opened_folders(tmp_path, partition_count=1) as source:
-        moment = await replay(source.log, bound=ReplayEnd({0: 4}), timeout_s=5)
-        assert await segment_counts(moment) == {"orders-0": 1, "orders-1": 1, "orders-2": 1}
-        assert await source.log.read(0, 10, timeout_s=0.01) is None
 
 
 async def test_source_when_folders_have_to_be_read_then_progress_is_told(tmp_path: Path) -> None:
