@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.cli.common.query_run import QueryContext
+from rlmm.cli.queries.lag import lag_answer, offsets_answer
+from rlmm.cli.queries.preflight import reassign_answer
 from rlmm.errors import NotReady
+from rlmm.inspection.cluster_facts import LogDir, PartitionPlace, TopicFacts
+from rlmm.inspection.source_status import NOT_ASSIGNED
 from rlmm.metadata.assignment import Assignment, place_of
-from tests.support.builders import finished, segment_id, started, tp
+from tests.support.builders import TOPIC_ID, finished, segment_id, started, tp
 from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import document_of
 from tests.support.cli.service_source import asking, served_world, world_of
 from tests.support.cli.state_commands import called
 from tests.support.engines import World, until, until_open
+from tests.support.kafka.fake_cluster import FakeCluster, settings
 from tests.support.kafka.kafka_sources import COUNT, NUMBERS
 
 if TYPE_CHECKING:
@@ -154,34 +160,39 @@ def of_one(number: int) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("words", of_one(HERE[0]), ids=" ".join)
-async def test_one_when_the_service_reads_its_place_then_answered(words: tuple[str, ...]) -> None:
-    """The service answers for a partition by name, by id, and by the id of its segment."""
+async def test_one_when_the_service_reads_its_place_then_answered(
+    words: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The service answers by name, by id and by segment; a note on a name says who has others."""
     async with beside_a_broker() as address:
         result = await told(address, *words)
     assert result.exit_code == 0, result.stderr
+    if words[1] == "find" and ":" not in words[2]:
+        assert caplog.messages == [f"{NOTE}; another topic of the same name may be there"]
 
 
-async def test_one_when_the_service_was_not_given_others_then_the_note_says_that(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """The note says that the others are not assigned, so a wait would not end."""
-    async with beside_a_broker() as address:
-        await told(address, *of_one(HERE[0])[0])
-    assert caplog.messages == [f"{NOTE}; another topic of the same name may be there"]
-
-
-@pytest.mark.parametrize("words", of_one(ELSEWHERE[0])[:4], ids=" ".join)
-async def test_one_when_the_service_does_not_read_its_place_then_is_never_not_found(
+@pytest.mark.parametrize(
+    "words",
+    [
+        *of_one(ELSEWHERE[0])[:4],
+        ("preflight", "delete", "orders"),
+        ("segments", "describe", str(segment_of(HERE[0]).uuid)[:20]),
+    ],
+    ids=" ".join,
+)
+async def test_question_when_it_needs_what_the_service_does_not_read_then_is_refused(
     words: tuple[str, ...],
 ) -> None:
-    """The command ends with 4, names the source to ask, and prints nothing else."""
+    """The command ends with 4, names the source to ask, and concludes nothing."""
     async with beside_a_broker() as address:
         result = await told(address, *words)
     assert (result.exit_code, result.stdout) == (4, "")
     (line,) = result.stderr.splitlines()
     assert line.startswith("rlmm: not-ready: ")
-    assert "is not-assigned: the service does not read it" in line
-    assert line.endswith("; look in the topic itself with --bootstrap-server")
+    assert "--bootstrap-server" in line
+    if words in of_one(ELSEWHERE[0]):
+        assert "is not-assigned: the service does not read it" in line
+        assert line.endswith("; look in the topic itself with --bootstrap-server")
 
 
 async def test_explain_when_the_service_does_not_read_the_place_then_says_that() -> None:
@@ -191,24 +202,6 @@ async def test_explain_when_the_service_does_not_read_the_place_then_says_that()
         result = await told(address, *words)
     codes = [one["code"] for one in json.loads(result.stdout)["items"]]
     assert (result.exit_code, codes) == (1, ["PARTITION-NOT-READ"])
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("preflight", "delete", "orders"),
-        ("segments", "describe", str(segment_of(HERE[0]).uuid)[:20]),
-    ],
-    ids=" ".join,
-)
-async def test_question_when_it_concludes_from_what_is_not_there_then_is_refused(
-    words: tuple[str, ...],
-) -> None:
-    """The command refuses a conclusion from missing segments in some metadata."""
-    async with beside_a_broker() as address:
-        result = await told(address, *words)
-    assert (result.exit_code, result.stdout) == (4, "")
-    assert "--bootstrap-server" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -292,11 +285,64 @@ async def test_all_when_the_service_was_given_everything_and_is_behind_then_is_a
         assert asked == [None]
 
 
-async def test_all_when_nobody_has_said_what_the_service_is_there_for_then_refused() -> None:
-    """The command refuses while the service's assignment is unknown."""
-    world = world_of(*events(), partition_count=COUNT)
-    options: dict[str, Any] = {"is_ready": False, "assignment": Assignment.awaited()}
-    async with served_world(world, **options) as (_, served):
-        result = await told(str(served.path), "segments", "list")
-    assert (result.exit_code, result.stdout) == (4, "")
-    assert "--wait 30s" in result.stderr
+MINE = tp("orders", 7)
+NOT_MINE = next(
+    one for one in (tp("orders", number) for number in range(8, 40))
+    if place_of(one, COUNT) != place_of(MINE, COUNT)
+)  # fmt: skip
+
+
+@asynccontextmanager
+async def beside_the_cluster() -> AsyncIterator[QueryContext]:
+    world = world_of(started("a", 0, 99), finished("a"), partition_count=COUNT)
+    place = PartitionPlace(1, 3, (1, 2), (1, 2))
+    orders = TopicFacts(
+        "orders", TOPIC_ID, {MINE.partition: place, NOT_MINE.partition: place},
+        settings(remote_storage_enable="true"),
+    )  # fmt: skip
+    on = settings(remote_log_storage_system_enable="true")
+    cluster = FakeCluster(
+        {"orders": orders}, {}, (1, 2), {1: on, 2: on},
+        [LogDir(1, "/a", 10_000, 4_096, {("orders", MINE.partition): 1_000})],
+    )  # fmt: skip
+    assignment = Assignment.of_metadata([place_of(MINE, COUNT)])
+    async with (
+        served_world(world, is_ready=False, assignment=assignment) as (engine, served),
+        asking(str(served.path)) as source,
+    ):
+        await until_open(engine, place_of(MINE, COUNT))
+        source.cluster = cluster  # type: ignore[assignment]
+        try:
+            yield QueryContext(source, 0)
+        finally:
+            source.cluster = None
+
+
+async def test_lag_when_the_service_reads_some_then_of_others_no_tier_is_not_said() -> None:
+    """A metadata partition that was not read does not count as never copied."""
+    async with beside_the_cluster() as looking:
+        for answer in (
+            await lag_answer(looking, topic=None, window_ms=1_000, shows_disks=False),
+            await offsets_answer(looking, topic=None),
+        ):
+            document = await document_of(answer)
+            found = [(one["partition"], one["tier_end"]) for one in document["items"]]
+            assert found == [(MINE.partition, 99)], answer.kind
+            assert document.get("totals", {}).get("first_full_in_s") is None
+        assert len(looking.notes) == 1
+        with pytest.raises(NotReady) as raised:
+            await lag_answer(looking, topic=None, window_ms=1_000, shows_disks=True)
+        assert raised.value.reason == NOT_ASSIGNED
+
+
+async def test_preflight_of_a_move_when_the_service_reads_its_partitions_then_answered() -> None:
+    """The check answers for partitions that the service reads, and refuses others."""
+    async with beside_the_cluster() as looking:
+        mine, every = str(MINE.partition), None
+        answer = await reassign_answer(looking, topic="orders", partitions=mine, to_brokers=None)
+        assert list((await document_of(answer))["as_of_offsets"]) == [str(place_of(MINE, COUNT))]
+        for partitions in (str(NOT_MINE.partition), every):
+            with pytest.raises(NotReady, match="is not-assigned"):
+                await reassign_answer(
+                    looking, topic="orders", partitions=partitions, to_brokers=None
+                )

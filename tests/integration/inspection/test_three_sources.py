@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 import tarfile
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -66,37 +67,33 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def sources(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[str]]]:
-    base = tmp_path_factory.mktemp("s")
+@contextmanager
+def service_of(copy: Path, base: Path, *, is_restored: bool = False) -> Iterator[list[str]]:
     shutil.copytree(copy, base / "data" / "log")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RLMM_PUMP_UNDECODABLE_SHARE_MAX", "1")  # poison is what it is about
-        with DemoService(base / "data", base / "s") as service:
-            patch.undo()
-            service.wait_ready()
-            yield {
-                "service": ["--sidecar", str(base / "s")],
-                "folders": ["--log-dirs", str(copy)],
-            }
-            service.stop()
-
-
-@pytest.fixture(scope="module")
-def restored(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    base = tmp_path_factory.mktemp("r")
-    shutil.copytree(copy, base / "data" / "log")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RLMM_PUMP_UNDECODABLE_SHARE_MAX", "1")
-        with DemoService(base / "data", base / "s") as service:
-            service.wait_ready()
-            service.snapshot(base / "data")
-            service.stop()
+        if is_restored:
+            with DemoService(base / "data", base / "s") as service:
+                service.wait_ready()
+                service.snapshot(base / "data")
+                service.stop()
         with DemoService(base / "data", base / "s") as service:
             patch.undo()
             service.wait_ready()
             yield ["--sidecar", str(base / "s")]
             service.stop()
+
+
+@pytest.fixture(scope="module")
+def sources(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[str]]]:
+    with service_of(copy, tmp_path_factory.mktemp("s")) as service:
+        yield {"service": service, "folders": ["--log-dirs", str(copy)]}
+
+
+@pytest.fixture(scope="module")
+def restored(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    with service_of(copy, tmp_path_factory.mktemp("r"), is_restored=True) as service:
+        yield service
 
 
 @pytest.fixture(autouse=True)

@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import (
-    InvalidArgument,
-    NotPermitted,
-    NotReady,
-    UnknownPartition,
-)
+from rlmm.errors import InvalidArgument, NotPermitted, NotReady, UnknownPartition
 from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.replay import PartitionReplay, ShardsMoment, replay
 from rlmm.inspection.source_status import StateSourceKind
@@ -335,10 +330,7 @@ async def test_source_when_asked_as_a_reader_then_the_state_is_told_and_the_past
         assert len(await moment.user_partitions()) == 1
         assert len(await pages(moment, tp())) == 1
         assert (await moment.state(tp())).knows(tp())
-        for ask in (
-            source.log.bounds([0], timeout_s=5),
-            source.log.read(0, 0, timeout_s=5),
-        ):
+        for ask in (source.log.bounds([0], timeout_s=5), source.log.read(0, 0, timeout_s=5)):
             with pytest.raises(NotPermitted, match="role admin alone, and this one is reader"):
                 await ask
         assert (await source.log.identity(timeout_s=5)) == moment.identity

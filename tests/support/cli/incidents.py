@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.state_sources.brokers import Brokers
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.cli.shared_history import (
-    START_MS,
-    WrittenEvents,
-    write_records,
-)
+from tests.support.cli.shared_history import START_MS, WrittenEvents, write_records
 from tests.support.cli.state_commands import Told, called, told
 
 if TYPE_CHECKING:
@@ -82,10 +78,13 @@ class Incident(WrittenEvents):
     def ask(self, *arguments: str) -> Told:
         return told(*arguments, *self._flags())
 
-    def findings(self, *arguments: str) -> dict[str, dict[str, Any]]:
+    def document(self, *arguments: str) -> Mapping[str, Any]:
         answer = self.ask(*arguments)
         assert answer.document is not None, answer
-        items = answer.document["items"]
+        return answer.document
+
+    def findings(self, *arguments: str) -> dict[str, dict[str, Any]]:
+        items = self.document(*arguments)["items"]
         found = {item["code"]: item for item in items}
         assert len(found) == len(items), "one of each"
         return found

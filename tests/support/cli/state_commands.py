@@ -70,10 +70,7 @@ def _below(name: str, paths: Mapping[str, str]) -> dict[str, str]:
 
 # --------------------------------------------------------------------------------- the questions
 
-MAY_DIFFER = {
-    "source": "who was asked",
-    "where": "and its address, or its folders",
-}
+MAY_DIFFER = {"source": "who was asked", "where": "and its address, or its folders"}
 """Fields in which the answers to any question may differ, with the reason."""
 OF_A_TOPIC = {
     "cluster_id": "a folder that was never a broker's has an id of its own",

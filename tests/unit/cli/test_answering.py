@@ -8,10 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rlmm import errors
 from rlmm.cli import main
 from rlmm.cli.common import commands as commands_table
-from rlmm.cli.common.query_command import hint_of
 from rlmm.cli.common.query_run import QueryContext, answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 from rlmm.cli.printing.answer import Column, CommandAnswer
@@ -20,6 +18,7 @@ from rlmm.errors import (
     InvalidArgument,
     LogNotPermitted,
     LogUnavailable,
+    NotFound,
     NotPermitted,
     NotReady,
     RlmmError,
@@ -105,23 +104,33 @@ def test_answer_when_printed_ends_with_its_exit_code_and_a_closed_source(exit_co
     ("error", "exit_code", "hint"),
     [
         (NotReady("replaying"), 4, "--wait 30s"),
+        (NotReady("behind", reason="replaying"), 4, "--wait 30s"),
+        (NotReady("not yet", reason="assignment-unknown"), 4, "--wait 30s"),
+        (NotReady("no folder", reason="absent"), 4, "--log-dirs"),
+        (NotReady("not ours", reason="not-assigned"), 4, "--bootstrap-server"),
+        (NotReady("poison", reason="not-understood"), 4, "--verdict undecodable"),
         (SidecarUnavailable("nobody there"), 3, "--sidecar"),
         (LogUnavailable("no broker"), 3, "--bootstrap-server"),
         (LogNotPermitted("denied"), 3, "READ and DESCRIBE"),
         (NotPermitted("reader"), 3, "--token-file"),
         (ConfigError("wrong"), 2, ""),
+        (InvalidArgument("no"), 2, ""),
         (UnknownPartition("orders-3"), 1, ""),
+        (NotFound("no event about it"), 1, ""),
     ],
 )
 def test_error_when_it_ends_a_command_is_one_line_with_the_way_out(
     error: RlmmError, exit_code: int, hint: str
 ) -> None:
-    """The error is one line with a remedy, standard output is empty, and the source is closed."""
+    """The error is one line with a remedy that helps, without output, and the source is closed."""
     result, source = run(failing(error))
     assert (result.exit_code, result.stdout) == (exit_code, "")
     (line,) = result.stderr.splitlines()
-    assert line.startswith(f"rlmm: {error.code}: {error}")
+    start = f"rlmm: {error.code}: {error}"
+    assert line.startswith(start)
     assert hint in line
+    assert (line == start) is (hint == "")
+    assert ("--wait" in line) == (hint == "--wait 30s")
     assert source.is_closed
 
 
@@ -137,11 +146,7 @@ def test_not_ready_when_numbers_are_known_says_them() -> None:
 
 @pytest.mark.parametrize(
     ("before", "words", "environ"),
-    [
-        (("--debug",), [], {}),
-        ((), ["--quiet", "--debug"], {}),
-        ((), [], {"RLMM_DEBUG": "1"}),
-    ],
+    [(("--debug",), [], {}), ((), ["--quiet", "--debug"], {}), ((), [], {"RLMM_DEBUG": "1"})],
 )
 def test_error_when_debugging_shows_where_it_comes_from(
     before: tuple[str, ...], words: list[str], environ: dict[str, str]
@@ -233,25 +238,3 @@ async def test_partition_when_named_is_looked_for_at_the_present() -> None:
     assert await looking.partition(other) == other.whole
     with pytest.raises(UnknownPartition):
         await looking.partition(parse_partition("absent-1"))
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (errors.NotReady("behind", reason="replaying"), "--wait 30s"),
-        (errors.NotReady("no folder", reason="absent"), "--log-dirs"),
-        (errors.NotReady("not ours", reason="not-assigned"), "--bootstrap-server"),
-        (errors.NotReady("poison", reason="not-understood"), "--verdict undecodable"),
-        (errors.SidecarUnavailable("nobody"), "--sidecar"),
-        (errors.NotPermitted("no"), "--token-file"),
-        (errors.InvalidArgument("no"), ""),
-    ],
-)
-def test_hint_names_what_helps_and_nothing_where_nothing_does(
-    error: errors.RlmmError, said: str
-) -> None:
-    """The hint does not advise waiting where it does not help."""
-    hint = hint_of(error)
-    assert said in hint
-    assert bool(hint) == bool(said)
-    assert ("--wait" in hint) == (said == "--wait 30s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -82,17 +83,13 @@ async def test_f80_stuck_when_the_log_may_be_read_then_says_that_the_finish_came
     assert [one["code"] for one in (await document_of(answer))["items"]] == ["COPY-STALLED"]
 
 
-async def test_f102_stuck_when_the_cluster_tells_then_says_who_leads_now() -> None:
-    """`stuck` names the new leader, and a note says when the cluster was not asked."""
-    history = await a_history()
-    looking = looking_at(history, cluster=a_cluster(), now_ms=START_MS + 2 * HOUR_MS)
+async def test_f102_stuck_when_the_cluster_is_away_then_a_note_says_so() -> None:
+    """`stuck` explains each finding, and a note says when the cluster was not asked."""
+    later = START_MS + 2 * HOUR_MS
+    looking = looking_at(await a_history(), cluster=FakeCluster(is_away=True), now_ms=later)
     text = await printed(await stuck(looking, reads_history=False))
-    assert "ERROR COPY-STALLED" in text
-    said = " ".join(text.split())
-    assert "broker 1 wrote it, which does not lead any more: broker 2 does" in said
-    assert "fix: " in text
-    away = looking_at(history, cluster=FakeCluster(is_away=True), now_ms=START_MS + 2 * HOUR_MS)
-    text = await printed(await stuck(away, reads_history=False))
+    for part in ("ERROR COPY-STALLED", "fix: "):
+        assert part in text
     assert "note: the cluster was not asked: no broker answers" in text
 
 
@@ -132,16 +129,6 @@ async def test_verify_tells_holes_and_against_the_cluster_what_is_nowhere() -> N
     assert document["totals"] == {"errors": 2, "warnings": 0, "notes": 0}
 
 
-async def test_f44_verify_when_the_partition_count_was_another_then_names_the_right_place() -> None:
-    """The finding names the metadata partition where readers look for the misplaced events."""
-    history = History()
-    for place in range(3):
-        await history.add(started(f"s{place}"), finished(f"s{place}"), place=place)
-    answer = await verify_answer(looking_at(history), topic=None, is_strict=False)
-    codes = [one["code"] for one in (await document_of(answer))["items"]]
-    assert codes == ["WRONG-PLACE", "WRONG-PLACE"]
-
-
 async def test_verify_when_there_are_notes_alone_then_only_strict_fails() -> None:
     """An overlap of two leaders is only a note and fails the check only with `--strict`."""
     history = History()
@@ -173,27 +160,13 @@ async def usage(looking: QueryContext, **more: Any) -> Any:
     return await document_of(await usage_answer(looking, **asked))
 
 
-async def test_usage_tells_sums_and_what_the_metadata_topic_could_do_without() -> None:
-    """Six records, of which the two of each finished copy and the one of the open one count."""
-    history = await a_history()
-    document = await usage(looking_at(history, now_ms=START_MS + 2 * HOUR_MS))
-    (orders,) = document["items"]
-    assert (orders["name"], orders["segments"], orders["size_bytes"]) == ("orders", 3, 3_072)
-    assert (orders["abandoned_segments"], orders["cost_month"]) == (1, None)
-    topic = document["metadata_topic"]
-    assert (topic["records"], topic["live_records"]) == (6, 5)
-    assert topic["dead_ratio"] == pytest.approx(1 / 6, abs=1e-4)
-    assert topic["safe_retention_ms"] is None
-    assert document["notes"] == ["retention is not known: no --bootstrap-server, or a past moment"]
-
-
 async def test_f117_usage_when_the_cluster_tells_retention_then_says_what_is_due() -> None:
     """The answer has the segments due within the given time by the topic's own settings."""
     history = await a_history()
     cluster = a_cluster(retention_ms=str(2 * HOUR_MS), retention_bytes="-1")
     looking = looking_at(history, cluster=cluster, now_ms=START_MS + HOUR_MS)
     document = await usage(looking, due_within_ms=0)
-    assert document["totals"]["due_segments"] == 0
+    assert (document["items"][0]["cost_month"], document["totals"]["due_segments"]) == (None, 0)
     document = await usage(looking, due_within_ms=HOUR_MS + 1)
     # A leader gives up copies that were never finished as well, once they are old enough.
     assert document["totals"]["due_segments"] == 3
@@ -201,41 +174,18 @@ async def test_f117_usage_when_the_cluster_tells_retention_then_says_what_is_due
     assert document["metadata_topic"]["safe_retention_ms"] == 2 * HOUR_MS + 7 * 24 * HOUR_MS
 
 
-async def test_usage_when_prices_are_given_then_tells_cost() -> None:
-    """The command prints the cost in the currency of the given prices."""
-    history = await a_history()
-    document = await usage(looking_at(history), gib_month=2.0**30, put_thousand=1_000.0)
-    assert document["totals"]["cost_month"] == 3_072.0
-    assert document["totals"]["cost_written"] == 9.0
-
-
-async def test_rehearsal_tells_each_level_and_on_demand_each_segment() -> None:
-    """On today's topic without keys compaction alone would lose every event."""
-    history = await a_history()
-    cluster = FakeCluster({
-        "__remote_log_metadata": TopicFacts("__remote_log_metadata", TOPIC_ID, {},
-                                            settings(retention_ms="-1"))
-    })  # fmt: skip
-    looking = looking_at(history, cluster=cluster)
-    answer = await rehearsal_answer(
-        looking, partitions=None, retention_ms=None, shows_segments=False
-    )
-    document = await document_of(answer)
-    rows = [(one["level"], one["keys"], one["outlook"], one["lost"]) for one in document["items"]]
-    assert rows[:3] == [(0, "as-written", "safe", 0), (1, "as-written", "safe", 0),
-                        (2, "as-written", "unsafe", 3)]  # fmt: skip
+@pytest.mark.parametrize("partitions", ["3", "x", "-1"])
+async def test_rehearsal_of_a_metadata_partition_that_there_is_not_is_refused(
+    partitions: str,
+) -> None:
+    """The rehearsal refuses numbers out of range, and unsafe outlooks end with exit code 1."""
+    looking = looking_at(await a_history())
+    ask = partial(rehearsal_answer, looking, retention_ms=None, shows_segments=False)
+    with pytest.raises(InvalidArgument):
+        await ask(partitions=partitions)
+    answer = await ask(partitions="0,1,2")
+    await printed(answer)
     assert exit_code(answer) == 1
-    assert document["retention_ms"] == -1
-    segments = await rehearsal_answer(
-        looking, partitions="0,1,2", retention_ms=None, shows_segments=True
-    )
-    lost = [one for one in (await document_of(segments))["items"] if one["keys"] == "as-written"]
-    assert [one["segment"]["start_offset"] for one in lost] == [0, 150, 200]
-    for wrong in ("3", "x", "-1"):
-        with pytest.raises(InvalidArgument):
-            await rehearsal_answer(
-                looking, partitions=wrong, retention_ms=None, shows_segments=False
-            )
 
 
 async def test_f70_doctor_asks_the_cluster_and_counts_keys_where_that_matters() -> None:

@@ -144,6 +144,13 @@ def test_schemas_when_named_are_those_that_were_released() -> None:
     assert {f"{kind}-1" for kind in TYPES} == set(RELEASED)
 
 
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.txt")), ids=lambda file: file.stem)
+def test_recorded_table_when_shown_fits_into_80_columns(file: Path) -> None:
+    """Tables fit with names and offsets of the usual length; only keys of objects are longer."""
+    words = {line: line.split() for line in file.read_text("utf-8").splitlines()}
+    assert [line for line, found in words.items() if len(line) > 80 and len(found) > 2] == []
+
+
 @pytest.mark.parametrize("kind", TYPES)
 def test_schema_has_the_fields_of_the_released_one(kind: str) -> None:
     """Names, ids and required fields of document, items and foot are those of the release."""

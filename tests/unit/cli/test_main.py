@@ -98,16 +98,13 @@ def test_missing_module_of_ours_is_left_alone(failing: list[BaseException]) -> N
     assert isinstance(result.exception, ModuleNotFoundError)
 
 
-def test_file_that_cannot_be_opened_is_wrong_usage(failing: list[BaseException]) -> None:
-    """A named file that cannot be opened ends with 2, never with the findings' code."""
+@pytest.mark.parametrize(
+    "word", ["nothing", "--nothing", "fail"], ids=["command", "option", "file"]
+)
+def test_wrong_usage_ends_with_2(failing: list[BaseException], word: str) -> None:
+    """An unknown command or option, and a named file that cannot be opened, end with 2."""
     failing.append(click.FileError("x.json", "gone"))
-    assert CliRunner().invoke(main.cli, ["fail"]).exit_code == 2
-
-
-@pytest.mark.parametrize("arguments", [["nothing"], ["--nothing"]], ids=["command", "option"])
-def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
-    """An unknown command or option ends with 2."""
-    assert CliRunner().invoke(main.cli, arguments).exit_code == 2
+    assert CliRunner().invoke(main.cli, [word]).exit_code == 2
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -120,9 +117,7 @@ def test_completion_script_is_given_when_a_shell_asks(shell: str) -> None:
     assert "rlmm" in result.stdout
 
 
-def test_error_when_debugging_shows_its_trace_before_its_line(
-    failing: list[BaseException],
-) -> None:
+def test_error_when_debugging_shows_its_trace_before_its_line(failing: list[BaseException]) -> None:
     """`--debug` shows the traceback for commands without a source, too."""
     failing.append(NotReady("3 records to go"))
     result = CliRunner().invoke(main.cli, ["--debug", "fail"])

@@ -50,58 +50,86 @@ if TYPE_CHECKING:
     from rlmm.state_sources.protocol import StateSource
 
 HERE = next(one for one in NUMBERS if place_of(user_partition(one), COUNT) == 1)
+NOT_LOOKED_AT = "not looked at, because its log cannot be read: metadata partition 0, 2;"
+UNKNOWN = str(Uuid.of(9, 9))
+
+
+def id_of(number: int) -> str:
+    return str(segment_id(1, user_partition(number)).uuid)
+
+
+OF_HERE = (
+    ("segments", "find", f"orders-{HERE}", "--offset", "5"),
+    ("segments", "describe", f"orders-{HERE}/{id_of(HERE)}"),
+    ("segments", "list", "--topic-partitions", f"orders:{HERE}"),
+    ("segments", "list", "--topic-partitions", f"orders:{HERE}", "--at", "now"),
+)
 ELSEWHERE = next(one for one in NUMBERS if place_of(user_partition(one), COUNT) != 1)
 
 
 class Copied(NamedTuple):
     folder: Path
 
-    def asked(self, *words: str) -> Result:
+    def asked(self, *words: str, output: str = "json") -> Result:
         where = ("--log-dirs", str(self.folder), "--partition-count", str(COUNT))
-        return called(*words, *where)
+        return called(*words, *where, output=output)
 
 
-@pytest.fixture
-async def copied(tmp_path: Path) -> Copied:
-    await write_ours(tmp_path / "all", events_of(NUMBERS), COUNT)
+@pytest.fixture(params=[NUMBERS])
+async def copied(tmp_path: Path, request: pytest.FixtureRequest) -> Copied:
+    await write_ours(tmp_path / "all", events_of(request.param), COUNT)
     copy_partition(tmp_path / "all", 1, tmp_path / "some")
     return Copied(tmp_path / "some")
 
 
-def of_one(number: int) -> list[tuple[str, ...]]:
-    uuid = str(segment_id(1, user_partition(number)).uuid)
-    return [
-        ("segments", "find", f"orders-{number}", "--offset", "5"),
-        ("segments", "describe", f"orders-{number}/{uuid}"),
-        ("segments", "list", "--topic-partitions", f"orders:{number}"),
-        ("segments", "list", "--topic-partitions", f"orders:{number}", "--at", "now"),
-    ]
-
-
-@pytest.mark.parametrize("words", of_one(HERE), ids=" ".join)
-def test_one_when_its_place_is_copied_then_answered(copied: Copied, words: tuple[str, ...]) -> None:
-    """The answer needs only the metadata partition of its subject to be copied."""
+@pytest.mark.parametrize("words", OF_HERE, ids=" ".join)
+def test_one_when_its_place_is_copied_then_answered(
+    copied: Copied, words: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer needs only the metadata partition of its subject; a note names the others."""
     result = copied.asked(*words)
     assert (result.exit_code, result.stdout.count('"segment_id"')) == (0, 1), result.stderr
     assert '"as_of_offsets": {"1": ' in result.stdout, "what it stands on"
-
-
-def test_one_when_its_place_is_copied_then_a_note_names_the_others(
-    copied: Copied, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A note names the metadata partitions that were not read."""
-    copied.asked("segments", "find", f"orders-{HERE}", "--offset", "5")
     assert "not looked at, because it is not ready: metadata partition 0, 2;" in caplog.text
 
 
-@pytest.mark.parametrize("words", of_one(ELSEWHERE), ids=" ".join)
-def test_one_when_it_may_be_where_nobody_looked_then_not_ready(
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("segments", "find", f"orders-{ELSEWHERE}", "--offset", "5"),
+        ("segments", "describe", f"orders-{ELSEWHERE}/{id_of(ELSEWHERE)}"),
+        ("segments", "describe", id_of(HERE)[:8]),
+        ("segments", "list"),
+        ("segments", "list", "--topic-partitions", f"orders:{ELSEWHERE}"),
+        ("segments", "list", "--topic-partitions", f"orders:{ELSEWHERE}", "--at", "now"),
+        ("segments", "list", "--topic-partitions", "orders"),
+        ("segments", "list", "--topic-partitions", f"orders:{HERE}-{HERE + 2}"),
+        ("segments", "list", "--topic-partitions", f"ord.*:{HERE}"),
+        ("explain", f"orders-{ELSEWHERE}@5"),
+        ("history", f"orders-{ELSEWHERE}"),
+        ("history", str(user_partition(ELSEWHERE))),
+        ("history", UNKNOWN),
+        ("history", f"orders-{HERE}", "--metadata-partition", "0"),
+        ("events", "--topic-partitions", f"orders:{ELSEWHERE}"),
+        ("events", "--segment-id", UNKNOWN),
+        ("events", "--topic-partitions", f"orders:{HERE}", "--partition", "0"),
+        ("events", "--topic-partitions", f"orders:{HERE}", "--partition", "0", "--partition", "1"),
+        ("events", "--topic-partitions", "orders"),
+        ("events",),
+    ],
+    ids=" ".join,
+)
+def test_what_may_be_where_nobody_looked_when_asked_for_then_not_ready(
     copied: Copied, words: tuple[str, ...]
 ) -> None:
-    """A name that was not found may lie in an unread place, so the answer is not ready."""
+    """A name or pattern that may lie in an unread place is not ready."""
     result = copied.asked(*words)
     assert (result.exit_code, result.stdout) == (4, ""), result.stderr
-    assert len(result.stderr.splitlines()) == 1, result.stderr
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("rlmm: not-ready: ")
+    if words[0] in {"history", "events"}:
+        assert "has no folder" in line
+        assert "--wait" not in line
 
 
 async def test_one_when_what_is_found_was_deleted_then_not_ready(tmp_path: Path) -> None:
@@ -114,19 +142,6 @@ async def test_one_when_what_is_found_was_deleted_then_not_ready(tmp_path: Path)
             await found(source, HERE)
         label = parse_partition(str(user_partition(HERE)))
         assert await QueryContext(source, 0).partition(label) == user_partition(HERE), "by its id"
-
-
-def test_several_when_not_all_are_copied_then_not_ready(copied: Copied) -> None:
-    """A pattern means every partition that it fits, wherever that is."""
-    uuid = str(segment_id(1, user_partition(HERE)).uuid)
-    for words in (
-        ("list",),
-        ("list", "--topic-partitions", "orders"),
-        ("list", "--topic-partitions", f"orders:{HERE}-{HERE + 2}"),
-        ("list", "--topic-partitions", f"ord.*:{HERE}"),
-        ("describe", uuid[:8]),
-    ):
-        assert copied.asked("segments", *words).exit_code == 4, words
 
 
 @pytest.mark.parametrize(
@@ -198,8 +213,10 @@ def test_kafka_when_nobody_answers_then_it_is_not_waited_for_twice(
         runner.run(ask())
 
 
-async def test_service_when_it_answers_for_some_then_these_are_found() -> None:
-    """A service that holds a part answers for that part."""
+async def test_service_when_it_answers_for_some_then_these_are_found_and_the_log_is_searched() -> (
+    None
+):
+    """A service answers for its part, and its log gives the history of every partition."""
     world = World(COUNT)
     world.store(*events_of(NUMBERS))
     mine = Assignment.of_user([user_partition(HERE)])
@@ -208,11 +225,16 @@ async def test_service_when_it_answers_for_some_then_these_are_found() -> None:
         assert await found(source, HERE)
         with pytest.raises(NotReady, match="is not-assigned"):
             await found(source, ELSEWHERE)
-
-
-ID_HERE = str(segment_id(1, user_partition(HERE)).uuid)
-UNKNOWN = str(Uuid.of(9, 9))
-NOT_LOOKED_AT = "not looked at, because its log cannot be read: metadata partition 0, 2;"
+        looking = QueryContext(source, 0, timeout_s=3.0)
+        for number in (HERE, ELSEWHERE):
+            answer = await history_answer(looking, what=parse_subject(f"orders-{number}"))
+            assert len((await document_of(answer))["items"]) == 2
+        here, elsewhere = (
+            ExplainQuestion(*parse_position(f"orders-{number}@5")) for number in (HERE, ELSEWHERE)
+        )
+        assert (await explain_answer(looking, asking=here)).exit_code == 0
+        with pytest.raises(NotReady):
+            await explain_answer(looking, asking=elsewhere)
 
 
 # ------------------------------------------------------------------- some folders were not copied
@@ -222,7 +244,7 @@ NOT_LOOKED_AT = "not looked at, because its log cannot be read: metadata partiti
     "words",
     [
         ("history", f"orders-{HERE}"),
-        ("history", f"orders-{HERE}/{ID_HERE}"),
+        ("history", f"orders-{HERE}/{id_of(HERE)}"),
         ("events", "--topic-partitions", f"orders:{HERE}"),
         ("events", "--topic-partitions", f"orders:{HERE}", "--no-verdicts"),
     ],
@@ -239,64 +261,21 @@ def test_one_when_its_place_is_copied_then_answered_with_a_note(
     assert len(document["items"]) == 2
     assert document["as_of_offsets"].keys() == {"1"}
     assert [note for note in document["notes"] if note.startswith(NOT_LOOKED_AT)]
+    table = copied.asked(*words, output="table")
+    assert "2 events: 2 " in table.stdout, table.stderr
+    assert "not looked at" not in table.stdout, "standard error has the note"
 
 
-@pytest.fixture
-async def copied_one(tmp_path: Path) -> Copied:
-    await write_ours(tmp_path / "all", events_of([HERE]), COUNT)
-    copy_partition(tmp_path / "all", 1, tmp_path / "some")
-    return Copied(tmp_path / "some")
-
-
+@pytest.mark.parametrize("copied", [[HERE]], indirect=True)
 @pytest.mark.parametrize("command", [("history",), ("events", "--segment-id")])
 def test_id_when_its_place_is_copied_then_answered(
-    copied_one: Copied, command: tuple[str, ...], caplog: pytest.LogCaptureFixture
+    copied: Copied, command: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The segment of an id is found, and standard error names the unread places."""
-    result = copied_one.asked(*command, ID_HERE)
+    result = copied.asked(*command, id_of(HERE))
     assert NOT_LOOKED_AT in caplog.text
     assert result.exit_code == 0, result.stderr
     assert len(json.loads(result.stdout)["items"]) == 2
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("history", f"orders-{ELSEWHERE}"),
-        ("history", str(user_partition(ELSEWHERE))),
-        ("history", UNKNOWN),
-        ("history", f"orders-{HERE}", "--metadata-partition", "0"),
-        ("events", "--topic-partitions", f"orders:{ELSEWHERE}"),
-        ("events", "--segment-id", UNKNOWN),
-        ("events", "--topic-partitions", f"orders:{HERE}", "--partition", "0"),
-        ("events", "--topic-partitions", f"orders:{HERE}", "--partition", "0", "--partition", "1"),
-        ("events", "--topic-partitions", "orders"),
-        ("events",),
-    ],
-    ids=" ".join,
-)
-def test_what_may_be_where_nobody_looked_when_asked_for_then_not_ready(
-    copied: Copied, words: tuple[str, ...]
-) -> None:
-    """A missing partition is not ready as long as a place was not read."""
-    result = copied.asked(*words)
-    assert (result.exit_code, result.stdout) == (4, ""), result.stderr
-    assert result.stderr.startswith("rlmm: not-ready: "), result.stderr
-    assert "has no folder" in result.stderr
-    assert "--wait" not in result.stderr, "waiting brings nothing"
-
-
-@pytest.mark.parametrize(
-    "words", [("history", f"orders-{HERE}"), ("events", "--topic-partitions", f"orders:{HERE}")]
-)
-def test_table_when_standard_error_has_the_note_then_it_does_not_say_it_again(
-    copied: Copied, words: tuple[str, ...]
-) -> None:
-    """The note is printed once."""
-    where = ("--log-dirs", str(copied.folder), "--partition-count", str(COUNT))
-    result = called(*words, *where, output="table")
-    assert "2 events: 2 applied" in result.stdout, result.stderr
-    assert "not looked at" not in result.stdout
 
 
 def test_events_when_none_of_a_partition_that_is_there_is_meant_then_none_are_shown(
@@ -317,12 +296,9 @@ def test_explain_when_another_place_is_not_copied_then_answered_with_a_note(
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["explained"]["segment"]["segment_id"]
     assert "not looked at, because it is not ready: metadata partition 0, 2;" in caplog.text
-    assert copied.asked("explain", f"orders-{ELSEWHERE}@5").exit_code == 4
 
 
-async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
-    copied: Copied,
-) -> None:
+async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(copied: Copied) -> None:
     """The topic's place is read and has no event of it, and a note names the rest."""
     new = next(
         one for one in (user_partition(number, "new") for number in NUMBERS)
@@ -342,24 +318,6 @@ async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
 
 
 # ------------------------------------------------------------------------- the other two sources
-
-
-async def test_history_when_a_service_is_not_ready_for_all_then_the_log_is_searched() -> None:
-    """The log gives the partition's place, whatever the service answers for."""
-    world = World(COUNT)
-    world.store(*events_of(NUMBERS))
-    mine = Assignment.of_user([user_partition(HERE)])
-    async with looking_into(world, is_ready=False, assignment=mine) as (source, engine, _):
-        await until_open(engine, 1)
-        looking = QueryContext(source, 0, timeout_s=3.0)
-        for number in (HERE, ELSEWHERE):
-            answer = await history_answer(looking, what=parse_subject(f"orders-{number}"))
-            assert len((await document_of(answer))["items"]) == 2
-        label, offset = parse_position(f"orders-{HERE}@5")
-        assert (await explain_answer(looking, asking=ExplainQuestion(label, offset))).exit_code == 0
-        label, offset = parse_position(f"orders-{ELSEWHERE}@5")
-        with pytest.raises(NotReady):
-            await explain_answer(looking, asking=ExplainQuestion(label, offset))
 
 
 def test_history_when_a_metadata_partition_has_no_leader_then_others_are_searched() -> None:

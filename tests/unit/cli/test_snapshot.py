@@ -200,6 +200,7 @@ def test_export_when_the_target_cannot_be_written_then_is_one_line(
 
 
 WAIT_S = 20.0
+HOUR_NS = 3_600 * 10**9
 
 
 def done(*written: int) -> dict[str, SnapshotOutcome]:
@@ -228,53 +229,42 @@ def answer_with(data_dir: Path, *answers: tuple[int, int]) -> Callable[[], None]
     return say_all
 
 
-def test_ask_when_a_report_is_of_what_was_begun_before_then_is_not_taken(
-    tmp_path: Path, asked: list[Callable[[], None]]
-) -> None:
-    """The caller ignores a report whose write began before the request, and takes the next one."""
-    hour_ns = 3_600 * 10**9
-    asked.append(answer_with(tmp_path, (1, hour_ns), (2, 0), (3, 0)))
+@pytest.mark.parametrize(
+    ("content", "answers", "taken"),
+    [
+        pytest.param(None, ((1, HOUR_NS), (2, 0), (3, 0)), 2, id="begun-before-the-request"),
+        pytest.param(None, ((7, 0), (8, 0)), 7, id="two-callers"),
+        *(
+            pytest.param(text, ((5, 0),), 5, id=text or "empty")
+            for text in ("", "{", "[]", '{"files": {}}', '{"reports": 3}')
+        ),
+    ],
+)
+def test_ask_when_reports_come_then_takes_the_first_that_began_after_the_request(
+    tmp_path: Path, asked: list[Callable[[], None]], content: str | None,
+    answers: tuple[tuple[int, int], ...], taken: int,
+) -> None:  # fmt: skip
+    """The caller ignores older reports and a file that is no report or of another version."""
+    if content is not None:
+        (tmp_path / snapshot_asking.REPORT).write_text(content)
+    asked.append(answer_with(tmp_path, *answers))
     with folder_lock(tmp_path):
-        assert ask(tmp_path, os.getpid(), WAIT_S)["files"]["written"] == [2]
+        assert ask(tmp_path, os.getpid(), WAIT_S)["files"]["written"] == [taken]
 
 
-def test_ask_when_only_an_older_report_comes_then_waits_to_the_end(
-    tmp_path: Path, asked: list[Callable[[], None]]
+@pytest.mark.parametrize(
+    ("ago_ns", "is_there_before"), [(HOUR_NS, False), (-HOUR_NS, True)], ids=["comes", "is-there"]
+)
+def test_ask_when_there_is_only_an_older_report_then_waits_to_the_end(
+    tmp_path: Path, asked: list[Callable[[], None]], ago_ns: int, is_there_before: bool
 ) -> None:
-    """A caller that finds only an older report waits until its timeout."""
-    asked.append(answer_with(tmp_path, (1, 3_600 * 10**9)))
+    """The caller ignores an older report even if its clock ran ahead, until its timeout."""
+    report = answer_with(tmp_path, (1, ago_ns))
+    asked.append((lambda: None) if is_there_before else report)
+    if is_there_before:
+        report()
     with folder_lock(tmp_path), pytest.raises(NotReady, match="has written no snapshots"):
         ask(tmp_path, os.getpid(), 0.2)
-
-
-def test_ask_when_a_report_is_there_already_then_is_not_taken(
-    tmp_path: Path, asked: list[Callable[[], None]]
-) -> None:
-    """The caller ignores an older report even if its clock ran ahead."""
-    answer_with(tmp_path, (1, -3_600 * 10**9))()
-    asked.append(lambda: None)
-    with folder_lock(tmp_path), pytest.raises(NotReady, match="has written no snapshots"):
-        ask(tmp_path, os.getpid(), 0.2)
-
-
-def test_ask_when_two_ask_at_once_then_each_is_told_of_the_first_one_that_is_for_him(
-    tmp_path: Path, asked: list[Callable[[], None]]
-) -> None:
-    """Each of two callers gets the first report that is newer than its own request."""
-    asked.append(answer_with(tmp_path, (7, 0), (8, 0)))
-    with folder_lock(tmp_path):
-        assert ask(tmp_path, os.getpid(), WAIT_S)["files"]["written"] == [7]
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"files": {}}', '{"reports": 3}'])
-def test_ask_when_what_is_there_is_no_report_then_waits(
-    tmp_path: Path, asked: list[Callable[[], None]], content: str
-) -> None:
-    """The caller waits on when the file is no report, or a report of another version."""
-    (tmp_path / snapshot_asking.REPORT).write_text(content)
-    asked.append(answer_with(tmp_path, (5, 0)))
-    with folder_lock(tmp_path):
-        assert ask(tmp_path, os.getpid(), WAIT_S)["files"]["written"] == [5]
 
 
 def test_ask_when_the_process_does_not_hold_the_folder_then_is_refused(

@@ -32,11 +32,21 @@ from rlmm.cli.common.source_options import (
 from rlmm.cli.printing.settings import PrintSettings
 from rlmm.config.keys import KEYS
 from rlmm.inspection.selectors import MomentSelector
+from rlmm.state_sources.settings import SourceSettings
 
 if TYPE_CHECKING:
     from click.testing import Result
 
 SEEN: list[SourceChoice] = []
+VALUES = {
+    "output": ("csv", "tsv"), "wait": ("7s", "9s"), "timeout": ("7s", "9s"),
+    "at": ("7", "9"), "partition_count": ("7", "9"),
+}  # fmt: skip
+NEEDS = {
+    "partition_count": ["--log-dirs", "f"], "key_file": ["--cert-file", "c"],
+    "command_config": ["--bootstrap-server", "b:1"],
+    "command_property": ["--bootstrap-server", "b:1"],
+}  # fmt: skip
 
 
 @click.command("look")
@@ -102,16 +112,13 @@ def test_flags_of_a_source_are_its_settings() -> None:
         "--command-config", "c.properties", "--command-property", "a=b",
         "--command-property", "c=d", "--snapshot-cache", "cache", "--timeout", "5s", "--wait", "1m",
     )  # fmt: skip
-    settings = found.settings
-    assert (settings.sidecar, settings.cluster_id) == ("host:1", "abc")
-    assert (settings.token_file, settings.ca_file) == (Path("t"), Path("ca"))
-    assert (settings.certificate_file, settings.key_file) == (Path("cert"), Path("key"))
-    assert settings.is_tls
-    assert settings.bootstrap_servers == "b:9092"
-    assert settings.command_config == Path("c.properties")
-    assert settings.command_properties == ("a=b", "c=d")
-    assert settings.snapshot_cache == Path("cache")
-    assert (settings.timeout_s, found.wait_s) == (5.0, 60.0)
+    assert found.settings == SourceSettings(
+        sidecar="host:1", cluster_id="abc", token_file=Path("t"), is_tls=True, ca_file=Path("ca"),
+        certificate_file=Path("cert"), key_file=Path("key"), bootstrap_servers="b:9092",
+        command_config=Path("c.properties"), command_properties=("a=b", "c=d"),
+        snapshot_cache=Path("cache"), timeout_s=5.0,
+    )  # fmt: skip
+    assert found.wait_s == 60.0
 
 
 def test_folders_when_named_are_all_meant() -> None:
@@ -123,21 +130,13 @@ def test_folders_when_named_are_all_meant() -> None:
 
 
 def test_source_on_the_command_line_stands_above_another_one_of_the_environment() -> None:
-    """A variable for every day does not get in the way of one look elsewhere."""
+    """A flag replaces another source and its flags; the cluster stays, for its own facts."""
     found = asked("--log-dirs", "a", RLMM_SIDECAR="host:1").settings
     assert (found.sidecar, found.log_dirs) == ("", (Path("a"),))
     found = asked("--bootstrap-server", "b:1", RLMM_SIDECAR="host:1").settings
     assert (found.sidecar, found.bootstrap_servers) == ("", "b:1")
-
-
-def test_cluster_of_the_environment_stays_beside_a_source_of_the_command_line() -> None:
-    """The cluster of the environment stays, because it answers for its own facts."""
     found = asked("--sidecar", "host:1", RLMM_BOOTSTRAP_SERVER="b:1").settings
     assert (found.sidecar, found.bootstrap_servers) == ("host:1", "b:1")
-
-
-def test_flags_of_another_kind_of_source_that_the_environment_has_do_not_count() -> None:
-    """Variables of another kind of source, such as cluster credentials, do not count."""
     found = asked("--sidecar", "h:1", RLMM_COMMAND_CONFIG="c", RLMM_PARTITION_COUNT="3").settings
     assert (found.command_config, found.partition_count) == (None, None)
 
@@ -190,19 +189,8 @@ def test_flags_of_printing_arrive() -> None:
 @pytest.mark.parametrize("name", WITH_VALUE)
 def test_variable_of_a_shared_flag_that_takes_a_value_counts_as_the_flag(name: str) -> None:
     """`RLMM_SIDECAR` for all commands, `RLMM_LOOK_SIDECAR` for this one, which counts more."""
-    if name == "output":
-        value, other = "csv", "tsv"
-    elif name in {"wait", "timeout"}:
-        value, other = "7s", "9s"
-    elif name in {"at", "partition_count"}:
-        value, other = "7", "9"
-    else:
-        value, other = "x", "y"
-    needs = {"partition_count": ["--log-dirs", "f"]}.get(name, [])
-    if name.startswith("command_"):
-        needs = ["--bootstrap-server", "b:1"]
-    if name == "key_file":
-        needs = ["--cert-file", "c"]
+    value, other = VALUES.get(name, ("x", "y"))
+    needs = NEEDS.get(name, [])
     variable = name.upper()
     by_flag = asked(flag_of(name), value, *needs)
     assert _same(asked(*needs, **{f"RLMM_{variable}": value}), by_flag)
@@ -243,16 +231,15 @@ def test_shared_flags_are_those_of_the_list_and_of_nothing_else() -> None:
         assert not flags[name].is_flag
 
 
-def test_shared_flags_are_taken_before_the_command_as_well() -> None:
+@pytest.mark.parametrize(
+    "words",
+    ["--sidecar h:1 --wide nested deep-look", "--sidecar=h:1 nested deep-look --wide"],
+)
+def test_shared_flags_are_taken_before_the_command_as_well(words: str) -> None:
     """Shared flags may stand before the command, as in Kafka's tools."""
-    for words in (
-        ["--sidecar", "h:1", "--wide", "nested", "deep-look"],
-        ["--sidecar=h:1", "nested", "deep-look", "--wide"],
-    ):
-        SEEN.clear()
-        assert run(*words).exit_code == 0
-        assert SEEN[0].settings.sidecar == "h:1"
-        assert SEEN[0].printing.is_wide
+    SEEN.clear()
+    assert run(*words.split()).exit_code == 0
+    assert (SEEN[0].settings.sidecar, SEEN[0].printing.is_wide) == ("h:1", True)
 
 
 def test_own_flags_come_first_in_help() -> None:

@@ -84,12 +84,6 @@ def test_status_when_asked_prints_what_it_printed_before(
     assert (table.exit_code, whole.exit_code) == (exit_code, exit_code)
 
 
-def test_status_when_shown_fits_into_80_columns() -> None:
-    """The status fits with positions of eight digits."""
-    text = run(BEHIND, "--output", "table").stdout
-    assert max(map(len, text.splitlines())) <= 80
-
-
 def test_totals_when_a_partition_does_not_say_are_not_known() -> None:
     """A total is unknown when one partition has no value, and other totals add up."""
     totals = standing_totals(BEHIND.places)
@@ -171,26 +165,18 @@ async def test_watching_elsewhere_than_on_a_terminal_is_a_line_for_each_look() -
     assert [str(error) for error in told] == ["gone"]
 
 
-async def test_watching_when_waiting_does_not_help_ends() -> None:
-    """The watch ends at an error that waiting cannot cure."""
-    with pytest.raises(ConfigError):
-        await keep_asking(
-            ASKED,
-            WatchedStatus(),
-            Changing(ConfigError("wrong")),
-            JsonAnswerLines(AnswerStream(StringIO())),
-            0.0,
-        )
-
-
-async def test_watching_when_nobody_reads_any_more_ends() -> None:
-    """The watch ends when its pipe is closed, as with `| head`."""
-    closed = StringIO()
-    closed.close()
-    with pytest.raises(ReaderGone):
-        await keep_asking(
-            ASKED, WatchedStatus(), Changing(READY), JsonAnswerLines(AnswerStream(closed)), 0.0
-        )
+@pytest.mark.parametrize("error", [ConfigError, ReaderGone])
+async def test_watching_when_waiting_does_not_help_or_nobody_reads_any_more_ends(
+    error: type[Exception],
+) -> None:
+    """The watch ends at an error that waiting cannot cure, and when its pipe is closed."""
+    stream = StringIO()
+    source = Changing(ConfigError("wrong") if error is ConfigError else READY)
+    if error is ReaderGone:
+        stream.close()
+    lines = JsonAnswerLines(AnswerStream(stream))
+    with pytest.raises(error):
+        await keep_asking(ASKED, WatchedStatus(), source, lines, 0.0)
 
 
 @pytest.fixture

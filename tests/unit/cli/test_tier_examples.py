@@ -134,9 +134,7 @@ def test_flags_that_destroy_or_publish_when_a_variable_is_set_then_are_not_given
     ]  # fmt: skip
 
 
-def test_variables_when_set_then_are_read_as_the_help_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_variables_when_set_then_are_read_as_the_help_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blanks between values, colons between folders, 1 and 0 for switches."""
     said = {
         "LOG_DIR": "/a:/b",

@@ -11,7 +11,6 @@ from rlmm.inspection.compaction_rehearsal import (
     CompactionOutlook,
     FeatureLevel,
     LogCleaner,
-    RecordKeys,
     RehearsalTopic,
     rehearse,
 )
@@ -118,17 +117,6 @@ def test_cleaner_keeps_the_last_of_each_key_below_its_bound_and_all_above() -> N
         cleaner.see(one, key)
     assert [one.offset for one, key in keyed if cleaner.keeps(one, key)] == [1, 2, 5, 6]
     assert cleaner.without_key == 1
-
-
-def test_keys_of_the_levels_are_those_of_the_proposals() -> None:
-    """Only the last level has keys that brokers do not write yet."""
-    assert [level.keys for level in LEVELS] == [
-        RecordKeys.AS_WRITTEN,
-        RecordKeys.AS_WRITTEN,
-        RecordKeys.AS_WRITTEN,
-        RecordKeys.PER_OFFSET,
-        RecordKeys.PER_STATE,
-    ]
 
 
 async def test_rehearsal_when_bounded_then_goes_by_what_was_there_at_that_moment() -> None:

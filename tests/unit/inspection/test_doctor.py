@@ -113,11 +113,6 @@ RULES: list[tuple[str, Callable[[], DoctorFacts], str]] = [
 ]  # fmt: skip
 
 
-def test_f70_doctor_when_all_is_well_then_finds_nothing() -> None:
-    """The reference configuration has no finding."""
-    assert examine(WELL) == []
-
-
 @pytest.mark.parametrize(("code", "facts", "said"), RULES, ids=[rule[0] for rule in RULES])
 def test_f70_doctor_when_one_thing_is_wrong_then_names_it_with_reason_and_fix(
     code: str, facts: Callable[[], DoctorFacts], said: str
@@ -128,8 +123,9 @@ def test_f70_doctor_when_one_thing_is_wrong_then_names_it_with_reason_and_fix(
     assert said in found[0].detail
 
 
-def test_doctor_has_a_failing_case_for_every_kind() -> None:
-    """Each kind of finding has a failing case."""
+def test_f70_doctor_when_all_is_well_then_finds_nothing() -> None:
+    """The reference configuration has no finding, and each kind has a failing case."""
+    assert examine(WELL) == []
     assert {code for code, _, _ in RULES} == {kind.code for kind in KINDS}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import InvalidArgument, LogTruncated, LogUnavailable
+from rlmm.errors import LogTruncated, LogUnavailable
 from rlmm.inspection import event_stream as streaming
 from rlmm.inspection.event_filter import (
     VERDICT_WORDS,
@@ -117,18 +117,6 @@ async def test_followed_tells_what_is_appended_with_its_verdict(
         second, third = [await anext(coming), await anext(coming)]
         assert second.metadata_partition == places[-1]
         assert isinstance(third.verdict, Rejected)
-
-
-async def test_followed_without_verdicts_begins_where_it_is_told() -> None:
-    """Without verdicts the follower reads no record before its start."""
-    history = await a_history()
-    readers = readers_of(history.log, {0: NOWHERE, 1: NOWHERE}, timeout_s=5, firsts={0: 2, 1: 3})
-    async with aclosing(followed(history.log, readers, timeout_s=5, look_s=0.001)) as coming:
-        first = await anext(coming)
-        assert (first.metadata_partition, first.offset) == (0, 2)
-        await history.add(started(77), place=1)
-        second = await anext(coming)
-        assert (second.metadata_partition, second.offset) == (1, 3)
 
 
 async def test_followed_when_the_log_is_away_then_waits_for_it() -> None:
@@ -245,10 +233,4 @@ def test_filter_by_verdict_needs_to_know_verdicts_unless_bytes_alone_say_it() ->
     assert not EventFilter().needs_verdicts
     assert not EventFilter(verdicts=frozenset(["undecodable", "truncated"])).needs_verdicts
     assert EventFilter(verdicts=frozenset(["undecodable", "rejected"])).needs_verdicts
-
-
-def test_verdict_word_that_there_is_not_is_refused() -> None:
-    """The filter refuses an unknown verdict."""
     assert verdict_words(sorted(VERDICT_WORDS)) == VERDICT_WORDS
-    with pytest.raises(InvalidArgument, match="no verdict is 'refused'"):
-        verdict_words(["applied", "refused"])

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.inspection import offset_history as story_module
 from rlmm.inspection.history import SLOTS_MAX, EventHistory, HistoryPart, HistorySubject
 from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.offset_history import COPIES_MAX, LINES_MAX, REFUSED_MAX, OffsetHistory
@@ -69,16 +68,11 @@ async def test_f78_history_of_a_segment_shows_what_was_refused_with_its_reason()
     """A rejected event is in the history and changes no state."""
     lines = await lines_of(
         HistorySubject.of(tp(), A.uuid),
-        finished("a"),
-        started("a"),
-        delete_finished("a"),
-        finished("a"),
-    )
+        finished("a"), started("a"), delete_finished("a"), finished("a"),
+    )  # fmt: skip
     verdicts = [line.happened.verdict for line in lines]
-    assert isinstance(verdicts[0], Rejected)
-    assert verdicts[0].reason is RejectReason.UNKNOWN_SEGMENT
-    assert isinstance(verdicts[2], Rejected)
-    assert verdicts[2].reason is RejectReason.ILLEGAL_TRANSITION
+    refused = {at: one.reason for at, one in enumerate(verdicts) if isinstance(one, Rejected)}
+    assert refused == {0: RejectReason.UNKNOWN_SEGMENT, 2: RejectReason.ILLEGAL_TRANSITION}
     assert [(line.before, line.after) for line in lines] == [
         (None, None), (None, CS), (CS, CS), (CS, CF)
     ]  # fmt: skip
@@ -235,25 +229,26 @@ async def test_story_tells_who_lost_its_place() -> None:
     story = await story_of(
         50, started("a", 0, 99), finished("a"), started("b", 0, 150), finished("b")
     )
-    first, second = story.copies.values()
-    assert [line.part for line in first.events] == [
-        HistoryPart.OWN,
-        HistoryPart.OWN,
-        HistoryPart.DISPLACED,
-    ]
-    assert [line.part for line in second.events] == [HistoryPart.OWN, HistoryPart.OWN]
+    own = [HistoryPart.OWN] * 2
+    parts = [[line.part for line in copy.events] for copy in story.copies.values()]
+    assert parts == [[*own, HistoryPart.DISPLACED], own]
 
 
 async def test_story_of_a_deleted_partition_ends_every_copy() -> None:
     """The deletion of the partition ends every copy in the story."""
-    marked, begun, ended = PartitionDeleteState
-    story = await story_of(
-        50, started("a", 0, 99), finished("a"),
-        partition_delete(marked), partition_delete(begun), partition_delete(ended),
-    )  # fmt: skip
-    (copy,) = story.copies.values()
-    assert not copy.is_there
+    deletes = [partition_delete(state) for state in PartitionDeleteState]
+    story = await story_of(50, started("a", 0, 99), finished("a"), *deletes)
+    assert [copy.is_there for copy in story.copies.values()] == [False]
     assert len(story.deletes) == 3
+
+
+async def test_story_of_many_copies_or_refused_updates_keeps_a_bounded_number() -> None:
+    """The story keeps the last copies and a few rejected updates, and counts all of these."""
+    story = await story_of(5, *(started(n, 0, 9) for n in range(COPIES_MAX + 3)))
+    assert list(story.copies) == [segment_id(n).uuid for n in range(3, COPIES_MAX + 3)]
+    assert REFUSED_MAX > 0
+    story = await story_of(5, *(finished(n) for n in range(REFUSED_MAX + 5)))
+    assert (story.without_base, len(story._refused)) == (REFUSED_MAX + 5, REFUSED_MAX)
 
 
 async def test_story_of_endless_repeats_keeps_the_first_and_the_last_events() -> None:
@@ -262,23 +257,5 @@ async def test_story_of_endless_repeats_keeps_the_first_and_the_last_events() ->
     story = await story_of(50, started("a", 0, 99), *[finished("a")] * repeats)
     (copy,) = story.copies.values()
     kept = [line.happened.offset for line in copy.events]
-    assert len(kept) == LINES_MAX
-    assert kept[0] == 0
-    assert kept[-1] == repeats
+    assert (len(kept), kept[0], kept[-1]) == (LINES_MAX, 0, repeats)
     assert copy.events.left_out == repeats + 1 - LINES_MAX
-
-
-async def test_story_of_many_copies_keeps_the_last_ones() -> None:
-    """The story keeps the last copies up to a maximum."""
-    story = await story_of(5, *(started(n, 0, 9) for n in range(COPIES_MAX + 3)))
-    assert len(story.copies) == COPIES_MAX
-    assert segment_id(2).uuid not in story.copies
-    assert segment_id(COPIES_MAX + 2).uuid in story.copies
-
-
-async def test_story_of_many_refused_updates_counts_all_and_keeps_few() -> None:
-    """The story counts all rejected updates and keeps a few of them."""
-    assert REFUSED_MAX > 0
-    story = await story_of(5, *(finished(n) for n in range(REFUSED_MAX + 5)))
-    assert story.without_base == REFUSED_MAX + 5
-    assert len(story._refused) == story_module.REFUSED_MAX

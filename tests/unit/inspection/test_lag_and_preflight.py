@@ -7,11 +7,7 @@ import pytest
 from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets
 from rlmm.inspection.lag import disks, lag_of, local_sizes
 from rlmm.inspection.moment_diff import ChangeKind, SegmentChange, WatermarkChange, changes_of
-from rlmm.inspection.preflight import (
-    before_deletion,
-    before_reassignment,
-    targets_without_tier,
-)
+from rlmm.inspection.preflight import before_deletion, before_reassignment, targets_without_tier
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from tests.support.builders import (

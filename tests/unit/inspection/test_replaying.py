@@ -196,38 +196,34 @@ SNAPSHOT = SegmentSnapshot(
 )
 
 
-async def mention(
-    sought: HistorySubject, *events: Event | bytes, last: int = 99
-) -> PartitionMention | None:
+FIRST = started(B), encode_any(SNAPSHOT), finished(segment_id("a", OTHER)), started(A)
+POISON = encode(finished(A))[:-3]
+OF_A, OF_B = HistorySubject(segment=A.uuid), HistorySubject(segment=B.uuid)
+BY_NAME = HistorySubject(topic="other", partition=1)
+
+
+@pytest.mark.parametrize(
+    ("sought", "events", "last", "expected"),
+    [
+        pytest.param(OF_A, FIRST, 99, PartitionMention(0, OTHER), id="first-event"),
+        pytest.param(OF_A, FIRST, 1, PartitionMention(0, None), id="snapshot-record"),
+        pytest.param(OF_A, FIRST, 0, None, id="before-it"),
+        pytest.param(OF_A, (started(B), POISON), 9, PartitionMention(0, None), id="poison"),
+        pytest.param(OF_B, (POISON,), 9, None, id="poison-of-another"),
+        pytest.param(BY_NAME, FIRST[2:3], 9, PartitionMention(0, OTHER), id="by-name"),
+        pytest.param(BY_NAME, (started(segment_id(1, tp("other", 2))),), 9, None, id="number"),
+        pytest.param(BY_NAME, (started(segment_id(1, tp("another", 1))),), 9, None, id="name"),
+    ],
+)
+async def test_mention_names_the_partition_of_the_first_event_below_the_bound(
+    sought: HistorySubject, events: tuple[Event | bytes, ...], last: int,
+    expected: PartitionMention | None,
+) -> None:  # fmt: skip
+    """Undecodable bytes name no partition; another number or a longer name is another one."""
     history = History(1)
     await history.add(*events, place=0)
-    return await find_mention(history.log, 0, sought, ReplayEnd({0: last}), timeout_s=5)
-
-
-async def test_mention_of_a_segment_names_the_partition_of_its_first_event() -> None:
-    """The mention has the partition of the segment's first event below the bound."""
-    sought = HistorySubject(segment=A.uuid)
-    events = (started(B), encode_any(SNAPSHOT), finished(segment_id("a", OTHER)), started(A))
-    assert await mention(sought, *events) == PartitionMention(0, OTHER)
-    assert await mention(sought, *events, last=1) == PartitionMention(0, None)
-    assert await mention(sought, *events, last=0) is None
-
-
-async def test_mention_in_what_nobody_understands_names_no_partition() -> None:
-    """A mention in undecodable bytes has no partition."""
-    poison = encode(finished(A))[:-3]
-    assert await mention(HistorySubject(segment=A.uuid), started(B), poison) == PartitionMention(
-        0, None
-    )
-    assert await mention(HistorySubject(segment=B.uuid), poison) is None
-
-
-async def test_mention_of_a_partition_by_name_is_of_that_partition() -> None:
-    """Another number, or a name with the same beginning, is another one."""
-    sought = HistorySubject(topic="other", partition=1)
-    assert await mention(sought, started(segment_id(1, OTHER))) == PartitionMention(0, OTHER)
-    assert await mention(sought, started(segment_id(1, tp("other", 2)))) is None
-    assert await mention(sought, started(segment_id(1, tp("another", 1)))) is None
+    bound = ReplayEnd({0: last})
+    assert await find_mention(history.log, 0, sought, bound, timeout_s=5) == expected
 
 
 @pytest.mark.parametrize("codec", [Compression.GZIP, Compression.ZSTD])
@@ -236,9 +232,7 @@ async def test_mention_in_a_compressed_batch_is_found(codec: Compression) -> Non
     history = History(1)
     values = [encode(started(segment_id(n))) for n in range(1, 30)] + [encode(started(A))]
     history.topic.write(history.topic.partitions[0], values, compression=codec)
-    found = await find_mention(
-        history.log, 0, HistorySubject(segment=A.uuid), ReplayEnd(), timeout_s=5
-    )
+    found = await find_mention(history.log, 0, OF_A, ReplayEnd(), timeout_s=5)
     assert found == PartitionMention(0, tp())
 
 
@@ -246,9 +240,7 @@ async def test_mention_in_a_damaged_batch_is_one() -> None:
     """A damaged batch counts as a mention, because it may hold events of the segment."""
     history = History(1)
     history.topic.partitions[0].store(broken(batch_of([started(A)], 0)), 1)
-    found = await find_mention(
-        history.log, 0, HistorySubject(segment=A.uuid), ReplayEnd(), timeout_s=5
-    )
+    found = await find_mention(history.log, 0, OF_A, ReplayEnd(), timeout_s=5)
     assert found == PartitionMention(0, None)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rlmm.inspection.cluster_facts import ClusterSetting, PartitionOffsets, TopicFacts
@@ -22,9 +24,9 @@ def three(**states: SegmentState) -> list:  # type: ignore[type-arg]
     ]  # fmt: skip
 
 
-def fates(segments: list, rules: RetentionSettings) -> list[str]:  # type: ignore[type-arg]
-    found = sorted(due_of(segments, rules, NOW_MS), key=lambda one: one.segment.start_offset)
-    return [str(one.fate) for one in found]
+def fates(segments: list, rules: RetentionSettings, **more: Any) -> list[str]:  # type: ignore[type-arg]
+    found = due_of(segments, rules, NOW_MS, **more)
+    return [str(one.fate) for one in sorted(found, key=lambda one: one.segment.start_offset)]
 
 
 @pytest.mark.parametrize(
@@ -53,16 +55,19 @@ def test_f117_retention_goes_strictly_beyond_its_limits_and_stops_at_the_first_t
     assert fates(three(), rules) == expected
 
 
-def test_f117_copies_that_are_not_finished_count_for_nothing() -> None:
+@pytest.mark.parametrize(
+    ("state", "fate"),
+    [
+        (SegmentState.COPY_SEGMENT_STARTED, "unfinished"),
+        (SegmentState.DELETE_SEGMENT_STARTED, "being-deleted"),
+    ],
+)
+def test_f117_copies_that_are_not_finished_count_for_nothing(
+    state: SegmentState, fate: str
+) -> None:
     """KAFKA-17062: else good segments go early."""
-    found = three(b=SegmentState.COPY_SEGMENT_STARTED)
-    assert fates(found, RetentionSettings(retention_bytes=200)) == ["stays", "unfinished", "stays"]
-    found = three(b=SegmentState.DELETE_SEGMENT_STARTED)
-    assert fates(found, RetentionSettings(retention_bytes=200)) == [
-        "stays",
-        "being-deleted",
-        "stays",
-    ]
+    rules = RetentionSettings(retention_bytes=200)
+    assert fates(three(b=state), rules) == ["stays", fate, "stays"]
 
 
 def test_retention_when_the_first_stays_then_older_ones_behind_it_stay_too() -> None:
@@ -74,14 +79,8 @@ def test_retention_when_the_first_stays_then_older_ones_behind_it_stay_too() -> 
 
 def test_retention_when_an_epoch_was_replaced_then_its_segments_go() -> None:
     """Segments of a replaced epoch go at any age."""
-    found = [
-        started("old", 50, 99, {1: 50}, state=CF),
-        started("new", 40, 149, {2: 40}, state=CF),
-    ]
-    assert [str(one.fate) for one in due_of(found, RetentionSettings(), NOW_MS)] == [
-        "stays",
-        "superseded",
-    ]
+    found = [started("old", 50, 99, {1: 50}, state=CF), started("new", 40, 149, {2: 40}, state=CF)]
+    assert fates(found, RetentionSettings()) == ["stays", "superseded"]
 
 
 def test_due_time_is_the_first_millisecond_in_which_a_segment_is_too_old() -> None:
@@ -98,11 +97,8 @@ def test_rules_of_a_topic_are_what_the_cluster_tells() -> None:
     rules = RetentionSettings.of(topic, PartitionOffsets(earliest=7), 9)
     assert rules == RetentionSettings(500, None, 7, 9)
     assert rules.unknown == ["retention.bytes"]
-    assert RetentionSettings.of(None, None).unknown == [
-        "retention.ms",
-        "retention.bytes",
-        "log start",
-    ]
+    unknown = RetentionSettings.of(None, None).unknown
+    assert unknown == ["retention.ms", "retention.bytes", "log start"]
     assert RetentionFate.STAYS.is_deleted is False
     assert RetentionFate.TIME.is_deleted
 
@@ -142,12 +138,10 @@ def test_f117_size_when_copies_failed_then_good_segments_do_not_go_early() -> No
 def test_f120_scan_when_a_copy_is_at_work_then_stops_there() -> None:
     """The scan stops at a copy at work and goes on with deletions that have begun."""
     found = three(a=SegmentState.COPY_SEGMENT_STARTED, c=SegmentState.DELETE_SEGMENT_STARTED)
-    at_work = [found[0].id]
     rules = RetentionSettings(retention_ms=0)
-    assert [str(one.fate) for one in due_of(found, rules, NOW_MS, being_copied=at_work)] == [
-        "unfinished", "stays", "being-deleted",
-    ]  # fmt: skip
-    assert [str(one.fate) for one in due_of(found, rules, NOW_MS)][:2] == ["time", "time"]
+    stopped = fates(found, rules, being_copied=[found[0].id])
+    assert stopped == ["unfinished", "stays", "being-deleted"]
+    assert fates(found, rules)[:2] == ["time", "time"]
 
 
 def test_retention_when_the_log_start_has_moved_over_epochs_then_all_before_it_goes() -> None:
@@ -157,11 +151,9 @@ def test_retention_when_the_log_start_has_moved_over_epochs_then_all_before_it_g
         started("over", 100, 199, {1: 100, 2: 150}, state=CF),
         started("new", 200, 299, {2: 200}, state=CF),
     ]
-    dues = {one.segment.id: one for one in due_of(found, RetentionSettings(log_start=200), NOW_MS)}
-    assert [str(dues[one.id].fate) for one in found] == [
-        "before-log-start", "before-log-start", "stays",
-    ]  # fmt: skip
-    assert start_after(dues.values()) is None
+    rules = RetentionSettings(log_start=200)
+    assert fates(found, rules) == ["before-log-start", "before-log-start", "stays"]
+    assert start_after(due_of(found, rules, NOW_MS)) is None
 
 
 def test_retention_when_a_segment_is_of_another_log_then_it_is_passed_by() -> None:
@@ -172,11 +164,10 @@ def test_retention_when_a_segment_is_of_another_log_then_it_is_passed_by() -> No
         started("diverged", 100, 250, {0: 100}, size_bytes=100, state=CF),
         started("b", 200, 299, {1: 200}, size_bytes=100, state=CF),
     ]
-    dues = due_of(found, RetentionSettings(retention_bytes=0), NOW_MS, epochs=log)
-    assert [str(one.fate) for one in dues] == ["size", "stays", "size"]
-    assert start_after(dues) == 300
-    dues = due_of(found, RetentionSettings(retention_bytes=200), NOW_MS, epochs=log)
-    assert [str(one.fate) for one in dues] == ["stays"] * 3
+    nothing, two = RetentionSettings(retention_bytes=0), RetentionSettings(retention_bytes=200)
+    assert fates(found, nothing, epochs=log) == ["size", "stays", "size"]
+    assert start_after(due_of(found, nothing, NOW_MS, epochs=log)) == 300
+    assert fates(found, two, epochs=log) == ["stays"] * 3
 
 
 LINEAGE = LogLeaderEpochs(((0, 0), (1, 10), (2, 20), (3, 30), (4, 40), (5, 50), (7, 70)), 90)

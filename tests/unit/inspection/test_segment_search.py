@@ -11,9 +11,7 @@ from rlmm.errors import InvalidArgument
 from rlmm.inspection.moment import PartitionSummary
 from rlmm.inspection.segment_search import (
     ORDERS,
-    STATES,
     SegmentFilter,
-    SegmentTotals,
     epochs_of,
     holding,
     newest_from,
@@ -38,64 +36,45 @@ def whole(label: str, start: int, last: int, epoch: int = 0, newest_ms: int = -1
     return [begun, finished(label)]
 
 
-async def test_offset_when_one_segment_holds_it_is_found_in_its_epoch() -> None:
-    """Without an epoch the answer names the epoch that it used."""
-    shard = await shard_of(*whole("a", 0, 99), *whole("b", 100, 199, epoch=2))
-    found = holding(shard, tp(), 150)
-    assert [(one.segment.id, one.epochs) for one in found.held] == [(segment_id("b"), (2,))]
-    assert found.is_found
-    assert found.epochs == (0, 2)
-    assert (found.before, found.behind) == (None, None)
+TWO = *whole("a", 0, 99), *whole("b", 100, 199, epoch=2)
+LINEAGES = *whole("a", 0, 99, epoch=1), *whole("b", 50, 149, epoch=2)
+GONE = *whole("gone", 100, 199), delete_started("gone")
+HOLE = (
+    *whole("a", 0, 99), *whole("b", 200, 299), *whole("c", 300, 399), started("open", 150, 180),
+)  # fmt: skip
+OPEN_FIRST = started("open", 0, 199), *whole("b", 50, 149)
 
 
-async def test_offset_when_asked_in_another_epoch_is_not_found_there() -> None:
-    """A follower of another lineage gets the answer that Kafka gives."""
-    shard = await shard_of(*whole("a", 0, 99), *whole("b", 100, 199, epoch=2))
-    assert not holding(shard, tp(), 150, epoch=0).is_found
-    assert holding(shard, tp(), 150, epoch=2).is_found
-
-
-async def test_offset_when_two_lineages_hold_it_has_both_with_their_epochs() -> None:
-    """A change of leaders left two segments with the offset; each is found in its own epoch."""
-    shard = await shard_of(*whole("a", 0, 99, epoch=1), *whole("b", 50, 149, epoch=2))
-    found = holding(shard, tp(), 60)
-    assert {one.segment.id: one.epochs for one in found.held} == {
-        segment_id("a"): (1,),
-        segment_id("b"): (2,),
-    }
-
-
-async def test_offset_when_only_an_open_copy_holds_it_is_shown_and_not_found() -> None:
-    """Copies under way, and segments being deleted, are shown with no epoch that finds them."""
-    shard = await shard_of(
-        *whole("a", 0, 99), started("open", 100, 199), *whole("gone", 100, 199),
-        delete_started("gone"),
-    )  # fmt: skip
-    found = holding(shard, tp(), 100)
-    assert {one.segment.id for one in found.held} == {segment_id("open"), segment_id("gone")}
-    assert all(one.epochs == () for one in found.held)
-    assert not found.is_found
-    assert found.before is not None
-    assert found.before.id == segment_id("a")
-
-
-async def test_offset_when_it_lies_in_a_hole_has_the_finished_neighbours() -> None:
-    """The answer names the finished segments before and behind the hole."""
-    shard = await shard_of(
-        *whole("a", 0, 99), *whole("b", 200, 299), *whole("c", 300, 399), started("open", 150, 180)
-    )
-    found = holding(shard, tp(), 120)
-    assert found.held == ()
-    assert found.before is not None
-    assert found.behind is not None
-    assert (found.before.id, found.behind.id) == (segment_id("a"), segment_id("b"))
-
-
-async def test_offset_when_found_and_open_has_the_found_one_first() -> None:
-    """The segment that a look-up returns stands before the others, whatever their ids or starts."""
-    shard = await shard_of(started("open", 0, 199), *whole("b", 50, 149))
-    found = holding(shard, tp(), 60)
-    assert [one.segment.id for one in found.held] == [segment_id("b"), segment_id("open")]
+@pytest.mark.parametrize(
+    ("events", "offset", "epoch", "held", "neighbours"),
+    [
+        pytest.param(TWO, 150, None, {"b": (2,)}, (None, None), id="one-in-its-epoch"),
+        pytest.param(TWO, 150, 2, {"b": (2,)}, (None, None), id="asked-in-its-epoch"),
+        pytest.param(TWO, 150, 0, {}, ("a", None), id="asked-in-another-epoch"),
+        pytest.param(LINEAGES, 60, None, {"a": (1,), "b": (2,)}, (None, None), id="two-lineages"),
+        pytest.param(
+            (*TWO[:2], started("open", 100, 199), *GONE), 100, None, {"open": (), "gone": ()},
+            ("a", None), id="open-or-being-deleted",
+        ),
+        pytest.param(HOLE, 120, None, {}, ("a", "b"), id="hole"),
+        pytest.param(OPEN_FIRST, 60, None, {"b": (0,), "open": ()}, (None, None), id="and-open"),
+    ],
+)  # fmt: skip
+async def test_offset_when_looked_for_is_found_in_epochs_or_shown_with_its_neighbours(
+    events: tuple[Event, ...], offset: int, epoch: int | None, held: dict[str, tuple[int, ...]],
+    neighbours: tuple[str | None, str | None],
+) -> None:  # fmt: skip
+    """Each holder has the epochs that find it, found ones first; a miss has finished neighbours."""
+    found = holding(await shard_of(*events), tp(), offset, epoch=epoch)
+    expected = {segment_id(label): epochs for label, epochs in held.items()}
+    assert {one.segment.id: one.epochs for one in found.held} == expected
+    is_found = [bool(one.epochs) for one in found.held]
+    assert is_found == sorted(is_found, reverse=True)
+    assert found.is_found is any(is_found)
+    around = [None if one is None else one.id for one in (found.before, found.behind)]
+    assert around == [None if label is None else segment_id(label) for label in neighbours]
+    if events is TWO and epoch is None:
+        assert found.epochs == (0, 2)
 
 
 async def test_time_when_asked_has_the_first_finished_segment_with_such_a_record() -> None:
@@ -207,15 +186,3 @@ def test_order_when_named_sorts_by_what_it_says(order: str) -> None:
     first, second = sorted([later, SEGMENT], key=key, reverse=is_reversed)
     expected = (later, SEGMENT) if order.startswith("-") else (SEGMENT, later)
     assert (first, second) == expected
-
-
-def test_totals_when_segments_are_added_count_by_state() -> None:
-    """The totals name every possible state, also those without segments."""
-    totals = SegmentTotals()
-    totals.add(SEGMENT)
-    totals.add(SEGMENT)
-    assert (totals.segments, totals.size_bytes) == (2, 1_000)
-    assert totals.by_state == {
-        "COPY_SEGMENT_STARTED": 2, "COPY_SEGMENT_FINISHED": 0, "DELETE_SEGMENT_STARTED": 0,
-    }  # fmt: skip
-    assert len(STATES) == 3

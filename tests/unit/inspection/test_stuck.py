@@ -8,8 +8,7 @@ import pytest
 
 from rlmm.inspection.check_thresholds import Thresholds, judge
 from rlmm.inspection.cluster_facts import PartitionPlace, TopicFacts
-from rlmm.inspection.moment import PartitionSummary, ReplayEnd
-from rlmm.inspection.replay import PartitionReplay
+from rlmm.inspection.moment import PartitionSummary
 from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus, StateSourceKind
 from rlmm.inspection.stuck import StuckFacts, half_deleted, stuck_in
 from rlmm.log.protocol import LogIdentity
@@ -24,7 +23,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.cli.metadata_history import History, moment_of
+from tests.support.cli.metadata_history import moment_of
 
 HOUR_MS = 3_600_000
 KNOWN = StuckFacts(now_ms=10 * HOUR_MS, copy_open_ms=HOUR_MS, delete_open_ms=2 * HOUR_MS)
@@ -66,49 +65,37 @@ async def test_f102_copy_that_never_ends_when_nothing_followed_then_is_stalled(
     assert found.fields["broker_id"] == 1
 
 
-async def test_f102_copy_when_it_was_made_again_then_is_abandoned_and_says_by_whom() -> None:
+AGAIN = started("again", 0, 149, broker_id=2), finished("again", broker_id=2)
+PIECES = started("a", 0, 49), finished("a"), started("b", 50, 149), finished("b")
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [(AGAIN, f"{segment_id('again').uuid} of broker 2"), (PIECES, "up to offset 149")],
+    ids=["whole", "pieces"],
+)
+async def test_f102_copy_when_it_was_made_again_then_is_abandoned_and_says_by_whom(
+    later: tuple[object, ...], said: str
+) -> None:
     """A later copy of the same offsets, whole or in pieces, names the broker that made it."""
-    segments = await segments_of(
-        started("open", 0, 99),
-        started("again", 0, 149, broker_id=2),
-        finished("again", broker_id=2),
-    )
-    (found,) = stuck_in(segments, KNOWN)
+    (found,) = stuck_in(await segments_of(started("open", 0, 99), *later), KNOWN)
     assert found.kind.code == "COPY-ABANDONED"
-    assert f"{segment_id('again').uuid} of broker 2" in found.detail
-    pieces = await segments_of(
-        started("open", 0, 99), started("a", 0, 49), finished("a"), started("b", 50, 149),
-        finished("b"),
-    )  # fmt: skip
-    (found,) = stuck_in(pieces, KNOWN)
-    assert found.kind.code == "COPY-ABANDONED"
-    assert "up to offset 149" in found.detail
+    assert said in found.detail
 
 
-async def test_f102_copy_when_the_clock_of_the_next_broker_is_behind_then_is_abandoned() -> None:
+@pytest.mark.parametrize(
+    ("epoch", "code"), [(3, "COPY-ABANDONED"), (2, "COPY-ABANDONED"), (1, "COPY-STALLED")]
+)
+async def test_f102_copy_when_the_clock_of_the_next_broker_is_behind_then_goes_by_its_epoch(
+    epoch: int, code: str
+) -> None:
     """A copy is abandoned when one of its or a later epoch went further."""
-    for epoch, code in ((3, "COPY-ABANDONED"), (2, "COPY-ABANDONED"), (1, "COPY-STALLED")):
-        segments = await segments_of(
-            started("open", 100, 199, {2: 100}, event_timestamp_ms=HOUR_MS),
-            started("again", 100, 249, {epoch: 100}, broker_id=2),
-            finished("again", broker_id=2, event_timestamp_ms=HOUR_MS - 60_000),
-        )
-        (found,) = stuck_in(segments, KNOWN)
-        assert found.kind.code == code, epoch
-
-
-async def test_f80_copy_whose_finish_came_first_then_is_told_so() -> None:
-    """The finding names the refused finish that came before its start."""
-    history = History()
-    (place, _), *_ = await history.add(finished("early"), started("early", 0, 99))
-    moment = await history.moment()
-    replay = PartitionReplay(history.log, place, ReplayEnd(), timeout_s=5)
-    refused = [one async for chunk in replay.chunks() for one in chunk.happened()][:1]
-    segments = (await moment.state(tp())).segments(tp())
-    (found,) = stuck_in(segments, replace(KNOWN, refused={segment_id("early"): refused}))
-    assert found.kind.code == "COPY-FINISHED-FIRST"
-    (found,) = stuck_in(segments, KNOWN)
-    assert found.kind.code == "COPY-STALLED"
+    segments = await segments_of(
+        started("open", 100, 199, {2: 100}, event_timestamp_ms=HOUR_MS),
+        started("again", 100, 249, {epoch: 100}, broker_id=2),
+        finished("again", broker_id=2, event_timestamp_ms=HOUR_MS - 60_000),
+    )
+    assert [one.kind.code for one in stuck_in(segments, KNOWN)] == [code]
 
 
 async def test_f114_what_is_open_for_less_than_its_own_threshold_is_no_finding() -> None:

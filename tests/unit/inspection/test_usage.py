@@ -31,7 +31,7 @@ CLOCK = PriceClock(NOW_MS, copy_open_ms=3_600_000)
 PAYMENTS = TopicIdPartition(Uuid.of(0, 5), "payments", 0)
 
 
-async def summed(grouping: Grouping, rules: RetentionSettings | None = None) -> UsageSums:
+async def summed(grouping: Grouping) -> UsageSums:
     """Sum a topic with segments of two and 40 days, displaced and unfinished, and another one."""
     other = segment_id("p", PAYMENTS)
     events: list[Event] = [
@@ -45,7 +45,7 @@ async def summed(grouping: Grouping, rules: RetentionSettings | None = None) -> 
     moment, usage = await moment_of(events), UsageSums(grouping, CLOCK)
     for one in await moment.user_partitions():
         shard = await moment.state(one.partition)
-        dues = due_of(shard.segments(one.partition), rules or RetentionSettings(), NOW_MS)
+        dues = due_of(shard.segments(one.partition), RetentionSettings(), NOW_MS)
         usage.add(dues, hidden_of(shard, one.partition))
     return usage
 
@@ -79,12 +79,6 @@ async def test_usage_when_copies_were_given_up_or_displaced_then_they_are_waste(
     assert (total.finished.segments, total.open.segments) == (3, 1)
     assert (total.oldest_ms, total.newest_ms) == (NOW_MS - 40 * DAY_MS, NOW_MS)
     assert total.is_small
-
-
-async def test_f117_usage_when_retention_is_known_then_says_what_goes() -> None:
-    """The answer has the segments that a leader's retention would delete."""
-    total = (await summed(Grouping.TOPIC, RetentionSettings(retention_ms=30 * DAY_MS))).total
-    assert (total.due.segments, total.due.size_bytes) == (1, 1_000)
 
 
 async def test_usage_when_prices_are_given_then_reckons_with_them() -> None:

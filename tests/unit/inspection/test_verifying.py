@@ -14,9 +14,7 @@ from rlmm.inspection.event_record import EventRecord
 from rlmm.inspection.late_finishes import LATE_FINISH, CopyTimes
 from rlmm.inspection.moment import PartitionSummary
 from rlmm.inspection.verify import (
-    PartitionStart,
     broken_rules,
-    verify_heads,
     verify_partition,
     verify_places,
 )
@@ -290,13 +288,6 @@ def test_f66_topic_that_was_created_anew_is_named_with_both_ids() -> None:
     assert len(found.fields["topic_ids"]) == 2  # type: ignore[arg-type]
     for gone in (PartitionSummary(other, 4, 0, 0, 0, 0), PartitionSummary(other, 4, 0, 0, 2, 9)):
         assert verify_places([both[0], gone], {tp(): 3, other: 4}) == [], "it goes, or is gone"
-
-
-def test_f65_metadata_that_does_not_begin_at_its_beginning_is_named() -> None:
-    """The check names metadata whose log is trimmed and the events that were lost by it."""
-    (found,) = verify_heads([PartitionStart(0, 0, 0), PartitionStart(4, 40, 3)])
-    assert found.subject == "__remote_log_metadata-4"
-    assert (found.fields["log_start"], found.fields["updates_without_base"]) == (40, 3)
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), min_size=1, max_size=8))

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.errors import ConfigError, InvalidArgument, NotReady
-from rlmm.inspection.moment import ReplayEnd
-from rlmm.inspection.replay import replay
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
+from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import TopicIdPartition, Uuid
@@ -82,10 +81,7 @@ async def test_folder_of_a_broker_when_looked_at_then_its_count_is_found_out_and
     async with opened_folders(tmp_path) as source:
         assert len(await segment_counts(await source.now())) == len(NUMBERS)
         standing = await source.standing()
-    assert standing.identity is not None
-    assert standing.identity.partition_count == 7
-    assert standing.identity.cluster_id == CLUSTER_ID
-    assert standing.identity.topic_id == METADATA_TOPIC_ID
+    assert standing.identity == LogIdentity(CLUSTER_ID, METADATA_TOPIC_ID, 7)
     (note,) = standing.notes
     assert "taken to have 7 partitions, all 12 user partitions found" in note
     assert "--partition-count" in note
@@ -229,25 +225,11 @@ async def test_count_when_it_stands_on_little_then_answers_say_so(
             await source.now()
 
 
-async def test_source_when_asked_for_history_then_its_log_is_that_of_any_source(
-    tmp_path: Path,
-) -> None:
-    """Time travel reads the same log, up to a bound."""
-    await write_brokers(tmp_path, events_of(range(5)), 1)
-    async with opened_folders(tmp_path, partition_count=1) as source:
-        moment = await replay(source.log, bound=ReplayEnd({0: 4}), timeout_s=5)
-        assert await segment_counts(moment) == {"orders-0": 1, "orders-1": 1, "orders-2": 1}
-        assert await source.log.read(0, 10, timeout_s=0.01) is None
-
-
 async def test_source_when_folders_have_to_be_read_then_progress_is_told(tmp_path: Path) -> None:
     """Beginning with how much there is in all, ending with all of it."""
     await write_brokers(tmp_path, events_of(NUMBERS), COUNT)
     told: list[tuple[int, int, int]] = []
-
-    def progress(place: int, position: int, end: int) -> None:
-        told.append((place, position, end))
-
+    progress = lambda *how_far: told.append(how_far)  # noqa: E731
     async with opened_folders(tmp_path, progress=progress) as source:
         assert [place for place, position, _ in told[:COUNT] if position == 0] == [0, 1, 2]
         assert all(told[-1 - n][1] == told[-1 - n][2] for n in range(COUNT))
@@ -321,34 +303,15 @@ async def test_folder_when_a_service_writes_it_then_is_read_beside_it(tmp_path: 
         await log.close()
 
 
-PARTITIONS = [user_partition(number) for number in range(40)]
-
-
-def found_in(count: int) -> list[tuple[TopicIdPartition, int]]:
-    return [(one, place_of(one, count)) for one in PARTITIONS]
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 7, 49, 50, 51, 60, 100, 1_000])
-def test_count_when_all_partitions_lie_where_it_puts_them_then_it_is_that(count: int) -> None:
-    """The count follows from forty user partitions, whatever it is."""
-    found = found_in(count)
-    assert fitting_count(found, max(place for _, place in found) + 1) == count
-
-
 def test_count_when_kafkas_default_fits_then_it_is_taken_before_smaller_ones() -> None:
     """Of several fitting counts the source takes 50, Kafka's default, first."""
-    one = next(one for one in PARTITIONS if place_of(one, 50) == place_of(one, 25))
+    every = map(user_partition, range(40))
+    one = next(one for one in every if place_of(one, 50) == place_of(one, 25))
     found = [(one, place_of(one, 50))]
     assert fitting_count(found, 1) == 50
     assert fitting_count(found, 51) not in {None, 50}
     assert fitting_count([], 1) == 50
     assert fitting_count([], 51) == 51
-
-
-def test_count_when_the_topic_was_enlarged_then_none_fits() -> None:
-    """Some events were written by one number and some by another."""
-    before, after = found_in(50)[:20], found_in(60)[20:]
-    assert fitting_count([*before, *after], 60) is None
 
 
 @given(

@@ -247,13 +247,3 @@ def test_standing_when_all_is_said_then_is_told_in_our_words() -> None:
     assert (told.segments, dict(told.rejected)) == ({"COPY_SEGMENT_STARTED": 2}, {"x": 1})
     assert with_lag(found, {0: 3.5}).places[0].lag_s == 3.5
     assert with_lag(found, {}) == found
-
-
-def test_standing_when_nobody_has_said_what_is_assigned_then_that_is_why() -> None:
-    """The standing names the missing assignment as a reason for which waiting helps."""
-    said = {**SAID, "is_assignment_known": False, "assignment": "not known yet"}
-    found = standing_of(said, "here", "serve")
-    assert {one.why for one in found.places} == {"assignment-unknown"}
-    found = standing_of({"last_trouble": "no broker"}, "here", "serve")
-    assert (found.identity, found.places) == (None, ())
-    assert found.notes == ("the service has not reached its log: no broker",)

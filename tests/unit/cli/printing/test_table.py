@@ -83,33 +83,35 @@ async def test_table_when_a_later_row_is_wider_moves_that_line_alone() -> None:
     assert lines[-1] == lines[1]
 
 
-async def test_table_when_the_last_text_is_long_goes_on_below_itself() -> None:
-    """The last column is wrapped by words within its own room, and ids stay whole."""
-    item: View = {
-        "name": "n",
-        "size": 1,
-        "detail": "one two AAECAwQFBgcICQoLDA0ODw three four five",
-    }
-    text = await printed(CommandAnswer("things", COLUMNS, [item]), width=40)
-    assert text.splitlines()[1:] == [
-        "n      1 B  one two",
-        "            AAECAwQFBgcICQoLDA0ODw three",
-        "            four five",
-    ]
-
-
-async def test_table_when_a_word_has_no_room_leaves_it_whole() -> None:
-    """A table never breaks a key, so that it can be copied."""
-    item: View = {"name": "n", "size": 1, "detail": f"one {'k' * 50} two"}
-    text = await printed(CommandAnswer("things", COLUMNS, [item]), width=40)
-    assert f" {'k' * 50}\n" in text
-
-
-async def test_table_when_there_is_no_room_for_the_last_text_is_left_alone() -> None:
-    """A table does not wrap the last text into a column of a few characters."""
-    item: View = {"name": "n" * 30, "size": 1, "detail": "one two three four"}
-    text = await printed(CommandAnswer("things", COLUMNS, [item]), width=40)
-    assert text.splitlines()[1].endswith("one two three four")
+@pytest.mark.parametrize(
+    ("name", "detail", "width", "lines"),
+    [
+        pytest.param(
+            "n", "one two AAECAwQFBgcICQoLDA0ODw three four five", 40,
+            ["one two", "AAECAwQFBgcICQoLDA0ODw three", "four five"], id="ids-stay-whole",
+        ),
+        pytest.param(
+            "n", f"one {'k' * 50} two", 40, ["one", "k" * 50, "two"], id="a-key-without-room"
+        ),
+        pytest.param(
+            "n" * 30, "one two three four", 40, ["one two three four"], id="no-room-at-all"
+        ),
+        pytest.param(
+            "n" * 40, "so partition-delete-out-of-order, A-really-long-id-stays-as-it-was too", 74,
+            ["so", "partition-delete-out-of-", "order,", "A-really-long-id-stays-as-it-was", "too"],
+            id="a-hyphen-in-small-letters",
+        ),
+    ],
+)  # fmt: skip
+async def test_table_when_the_last_text_is_long_goes_on_below_itself(
+    name: str, detail: str, width: int, lines: list[str]
+) -> None:
+    """The last column is wrapped within its own room, unless that is only a few characters."""
+    item: View = {"name": name, "size": 1, "detail": detail}
+    text = await printed(CommandAnswer("things", COLUMNS, [item]), width=width)
+    indent = text.index("DETAIL")
+    assert [line[indent:] for line in text.splitlines()[1:]] == lines
+    assert {line[:indent].strip() for line in text.splitlines()[2:]} <= {""}
 
 
 async def test_titles_when_styled_are_bold() -> None:
@@ -144,20 +146,6 @@ async def test_screen_when_there_is_one_is_made_of_the_whole_document() -> None:
 def test_line_when_it_is_too_long_goes_on_below_itself(line: str, lines: list[str]) -> None:
     """Words stay whole; a key that has no room stays on its line all the same."""
     assert [one.removesuffix("\n") for one in wrapped(line, 20)] == lines
-
-
-async def test_table_when_a_word_of_ours_is_too_long_goes_on_behind_a_hyphen() -> None:
-    """A table hyphenates words of small letters; any other may be an id."""
-    item: View = {
-        "name": "n" * 40,
-        "size": 1,
-        "detail": "so partition-delete-out-of-order, A-really-long-id-stays-as-it-was too",
-    }
-    text = await printed(CommandAnswer("things", COLUMNS, [item]), width=74)
-    assert [line[47:].strip() for line in text.splitlines()] == [
-        "DETAIL", "so", "partition-delete-out-of-", "order,",
-        "A-really-long-id-stays-as-it-was", "too",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -177,16 +177,15 @@ async def test_brokers_when_asked_then_tell_settings_and_disks() -> None:
         ]
 
 
-async def test_brokers_when_denied_or_too_old_then_nothing_is_known() -> None:
+@pytest.mark.parametrize("is_too_old", [False, True], ids=["denied", "too-old"])
+async def test_brokers_when_denied_or_too_old_then_nothing_is_known(*, is_too_old: bool) -> None:
     """Brokers whose settings cannot be read are unknown, and this is no error."""
     kafka = two_topics()
-    kafka.code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    async with asking(kafka) as brokers:
-        assert await brokers.broker_settings(1) is None
-        assert await brokers.log_dirs() == []
-        assert (await brokers.rights(["a"])).on_cluster is None
-        kafka.code = ErrorCode.NONE
+    if is_too_old:
         kafka.too_old = {LogDirsRequest, DescribeBrokerRequest, DescribeClusterRequest}
+    else:
+        kafka.code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    async with asking(kafka) as brokers:
         assert await brokers.broker_settings(1) is None
         assert await brokers.log_dirs() == []
         assert (await brokers.rights(["a"])).on_cluster is None
@@ -210,11 +209,7 @@ async def test_rights_when_asked_then_hidden_and_absent_topics_are_told_apart() 
     async with asking(two_topics()) as brokers:
         rights = await brokers.rights(["a", "hidden", "nobody"])
     assert rights.on_cluster == frozenset({"DESCRIBE"})
-    assert rights.on_topic == {
-        "a": {"READ", "DESCRIBE"},
-        "hidden": frozenset(),
-        "nobody": None,
-    }
+    assert rights.on_topic == {"a": {"READ", "DESCRIBE"}, "hidden": frozenset(), "nobody": None}
 
 
 async def test_cluster_when_it_refuses_us_or_nobody_listens_then_is_an_error() -> None:
