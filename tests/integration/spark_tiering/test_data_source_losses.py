@@ -74,7 +74,7 @@ def test_expired_start_below_the_tier_named(log: WrittenLog, read_options: dict[
 
 
 @pytest.mark.parametrize("bound", ["startingOffsets", "endingOffsets"])
-def test_start_or_end_when_it_lies_behind_the_tier_then_it_is_named(
+def test_bound_behind_the_tier_is_named(
     bound: str, log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """A start or an end behind the tier is an error with the offsets that are not tiered yet."""

@@ -48,7 +48,7 @@ def test_service_is_read_by_its_metadata(log: WrittenLog, read_options: dict[str
         assert rows_read(options) == log.rows(0, log.tiered[3].start_offset)
 
 
-def test_embedded_log_when_it_is_named_then_it_is_read_as_it_is_now(
+def test_embedded_log_is_current(
     log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
     """The data source reads the current state of an embedded log that copy jobs use."""
@@ -179,9 +179,7 @@ def test_partitions_when_several_are_read_by_own_bounds(store: LocalStore, tmp_p
     assert rows_read({**read_options, "subscribe": "orders", **bounds}) == one.rows()
 
 
-def test_prefix_f125_when_it_was_changed_then_a_plan_finds_objects_of_both(
-    log: WrittenLog, store: LocalStore, tmp_path: Path
-) -> None:
+def test_f125_changed_prefix_finds_both(log: WrittenLog, store: LocalStore, tmp_path: Path) -> None:
     """After a change of the prefix (F125) a plan finds old objects by their metadata."""
     log.into_store(store, "old/")
     custom = format_custom_metadata(CustomMetadata(1, "old/", None))

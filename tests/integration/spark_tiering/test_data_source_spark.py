@@ -131,7 +131,7 @@ def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_o
         spark.conf.set(PUSHDOWN, "true")
 
 
-def test_spark_when_asked_by_sql_then_a_view_has_the_options(
+def test_sql_view_has_options(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
     """A SQL view accepts the options in any case."""
@@ -286,7 +286,7 @@ def test_stream_when_restarted_goes_on_where_it_was(spark: SparkSession, tmp_pat
     assert run_stream(spark, options, tmp_path) == []
 
 
-def test_stream_when_an_option_is_wrong_then_it_says_so(
+def test_stream_names_option(
     spark: SparkSession, read_options: dict[str, str], tmp_path: Path
 ) -> None:
     """A stream with a wrong option fails with the reason."""

@@ -43,7 +43,7 @@ MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
-def test_rebuild_when_the_metadata_is_lost_then_the_service_answers_as_before(
+def test_rebuild_when_the_metadata_is_lost_then_answers_are_as_before(
     tmp_path: Path,
 ) -> None:
     """A rebuild of two partitions answers every look-up as before the log was lost."""
@@ -71,7 +71,7 @@ def test_rebuild_when_the_metadata_is_lost_then_the_service_answers_as_before(
     assert counted(lost.compare("--custom-metadata", "remote-size")) == {"equal": 4}
 
 
-def test_rebuild_when_copies_of_two_brokers_hold_the_same_then_the_later_one_is_found(
+def test_rebuild_when_two_brokers_copied_the_same_then_finds_the_later(
     lost: Lost,
 ) -> None:
     """Of two brokers' copies of one range the rebuild makes the later one found, as before."""
@@ -157,9 +157,7 @@ def test_f114_what_the_topic_knows_as_deleted_is_named_and_not_brought_back(lost
     assert {dropped.id, kept.id} == {one[0] for one in answers_in(lost.archive).listed} - {going.id}
 
 
-def test_f116_what_a_backup_or_a_snapshot_knows_as_deleted_is_not_brought_back(
-    lost: Lost, tmp_path: Path
-) -> None:
+def test_f116_rebuild_leaves_out_what_a_backup_saw_deleted(lost: Lost, tmp_path: Path) -> None:
     """The rebuild restores nothing that a backup or snapshot knows as deleted."""
     _, events = deletions(lost)
     lost.publish(*events)

@@ -60,7 +60,7 @@ def test_apply_when_it_was_broken_off_then_it_is_gone_on_with(lost: Lost) -> Non
         assert sum(tier.moment().positions.values()) == 4
 
 
-def test_apply_when_a_file_was_made_for_another_log_then_is_refused_unless_it_is_meant(
+def test_apply_when_a_file_is_of_another_log_then_needs_consent(
     lost: Lost,
 ) -> None:
     """A file of another log is refused in one line, unless the operator allows it."""
@@ -103,9 +103,7 @@ def test_apply_when_topics_are_chosen_then_only_those_are_published(lost: Lost) 
         ),
     ],
 )  # fmt: skip
-def test_apply_when_the_file_is_not_whole_then_nothing_is_published(
-    lost: Lost, change: Any, said: str
-) -> None:
+def test_apply_when_the_file_is_cut_then_is_refused(lost: Lost, change: Any, said: str) -> None:
     """An incomplete file is refused with exit code 2 before a log is opened."""
     lost.put(whole_segment(1))
     lost.save()
@@ -176,9 +174,7 @@ def test_rebuild_when_nothing_lies_there_then_says_what_to_look_at(lost: Lost) -
     assert hint not in lost("--store", str(lost.store)).stdout
 
 
-def test_rebuild_when_sigterm_comes_then_leaves_no_file(
-    lost: Lost, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rebuild_at_sigterm_leaves_no_file(lost: Lost, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rebuild that gets SIGTERM, like Ctrl-C, leaves no file."""
     lost.put(whole_segment("a", 0, 99))
     monkeypatch.setattr(Meter, "add", lambda *_: signal.raise_signal(signal.SIGTERM))

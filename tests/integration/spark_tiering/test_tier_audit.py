@@ -43,9 +43,7 @@ SIZES = [
 
 
 @pytest.mark.parametrize("segments", SIZES)
-def test_audit_by_inventory_when_there_are_many_objects_then_memory_is_bounded(
-    tmp_path: Path, segments: int
-) -> None:
+def test_audit_by_inventory_of_many_has_bounded_memory(tmp_path: Path, segments: int) -> None:
     """A large audit by inventory asks nothing of the store, in bounded memory."""
     large = LargeTier(segments)
     metadata = large.write_metadata(tmp_path / "metadata")
@@ -71,9 +69,7 @@ LISTED = [
 
 
 @pytest.mark.parametrize("segments", LISTED)
-def test_audit_by_listing_when_there_are_many_objects_then_finds_every_fault(
-    tmp_path: Path, segments: int
-) -> None:
+def test_audit_by_listing_of_many_finds_every_fault(tmp_path: Path, segments: int) -> None:
     """An audit of many objects by listing finds exactly the planted faults."""
     large = LargeTier(segments)
     metadata = large.write_metadata(tmp_path / "metadata")
@@ -151,9 +147,7 @@ def test_audit_when_all_is_well_then_is_clean_and_changes_nothing(place: TierPla
     assert trees(place) == before
 
 
-def test_audit_when_asked_by_a_program_then_is_one_document(
-    place: TierPlace, tmp_path: Path
-) -> None:
+def test_audit_when_asked_for_json_then_is_one_document(place: TierPlace, tmp_path: Path) -> None:
     """An audit for programs prints one document, also into a new file."""
     file = tmp_path / "audit.json"
     leave(place, 1)
@@ -169,9 +163,7 @@ def test_audit_when_asked_by_a_program_then_is_one_document(
     audit(place, "--report", str(file), code=2)  # it is there already
 
 
-def test_f119_orphans_when_signed_off_are_deleted_and_nothing_else(
-    place: TierPlace, tmp_path: Path
-) -> None:
+def test_f119_orphans_when_signed_off_alone_are_deleted(place: TierPlace, tmp_path: Path) -> None:
     """The audit's list deletes exactly its orphans, and the next audit is clean."""
     orphans = leave(place, 1, CS, DS, DF)
     unproven = leave(place, 2)
@@ -250,9 +242,7 @@ def test_audit_by_inventory_when_its_bucket_is_the_stores_then_needs_no_listing(
         (["--inventory", "{broken}"], "inventory file"),
     ],
 )
-def test_flags_that_contradict_each_other_are_told(
-    place: TierPlace, tmp_path: Path, flags: list[str], said: str
-) -> None:
+def test_contradicting_flags(place: TierPlace, tmp_path: Path, flags: list[str], said: str) -> None:
     """Contradicting flags and a broken inventory are refused without any effect."""
     file = tmp_path / "list"
     file.write_text("{}\n")

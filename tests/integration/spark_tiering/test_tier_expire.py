@@ -51,7 +51,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Command:
     return command
 
 
-def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_nothing(
+def test_dry_run_when_a_limit_is_given_then_shows_and_changes_nothing(
     tier: Command,
 ) -> None:
     """The dry run shows bytes, reasons and new log starts, and makes neither folder nor job."""
@@ -69,9 +69,7 @@ def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_noth
     assert trees(tier.place) == before
 
 
-def test_run_when_applied_then_what_was_shown_goes_and_nothing_else(
-    tier: Command, tmp_path: Path
-) -> None:
+def test_run_when_applied_then_deletes_what_was_shown(tier: Command, tmp_path: Path) -> None:
     """The run deletes exactly the shown objects and metadata, and keeps a report."""
     kept = {key for key in tier.place.objects() if "-payments" not in key and "0120-" in key}
     report = tmp_path / "expired.json"
@@ -105,7 +103,7 @@ LIMITS = [
 
 
 @pytest.mark.parametrize(("flags", "starts"), LIMITS, ids=lambda value: " ".join(map(str, value)))
-def test_f117_limits_when_given_then_go_strictly_beyond_them(
+def test_f117_limits_are_strict(
     copied: Command, flags: list[str], starts: list[int | None]
 ) -> None:
     """A segment that ends exactly at a limit, or lies partly beyond it, stays."""
@@ -127,7 +125,7 @@ def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier:
     assert len(tier.place.objects()) == 6
 
 
-def test_f115_open_copy_when_it_is_nobodys_then_is_started_to_be_deleted_before_it_is_finished(
+def test_f115_open_copy_when_abandoned_then_passes_every_deletion_state(
     tier: Command,
 ) -> None:
     """An abandoned copy goes through CS, DS, DF: without DS it would return as a ghost."""
@@ -203,9 +201,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("flags", "why"), REFUSED, ids=[" ".join(flags) for flags, _ in REFUSED])
-def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(
-    copied: Command, flags: list[str], why: str
-) -> None:
+def test_wrong_flags_are_refused_in_one_line(copied: Command, flags: list[str], why: str) -> None:
     """Wrong flags are refused in one line, and nothing is touched."""
     before = trees(copied.place)
     result = expired(copied, *flags, "--apply", code=2)
@@ -237,9 +233,7 @@ def test_command_when_store_or_archive_is_not_there_then_is_refused_and_makes_ne
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_there(
-    tier: Command, tmp_path: Path
-) -> None:
+def test_dry_run_when_the_store_is_wrong_then_has_a_note(tier: Command, tmp_path: Path) -> None:
     """A dry run on the wrong store says that it has none of the objects."""
     other = tmp_path / "other"
     other.mkdir()

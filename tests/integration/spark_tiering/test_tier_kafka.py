@@ -134,9 +134,7 @@ def deleted_by(kafka: TieredKafka, topic: str) -> set[SegmentId]:
     return {event.id for event in events if event.state is DS}
 
 
-async def test_f117_size_when_a_real_broker_expires_then_ours_foretells_what_goes(
-    kafka_broker: TieredKafka, tmp_path: Path
-) -> None:
+async def test_f117_dry_run_foretells_a_broker(kafka_broker: TieredKafka, tmp_path: Path) -> None:
     """The dry run by size names exactly what a real broker then expires."""
     topic = "foretold"
     await kafka_broker.create_topic(topic)

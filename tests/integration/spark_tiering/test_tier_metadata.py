@@ -155,7 +155,7 @@ async def test_image_when_there_are_many_segments_then_all_of_them(access: Any) 
     assert [one.start_offset for one in image.segments] == [at * 10 for at in range(1_050)]
 
 
-async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refused(
+async def test_f113_image_when_copies_go_on_then_is_of_one_moment_or_refused(
     access: Any,
 ) -> None:
     """
@@ -185,7 +185,7 @@ async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refu
     assert is_over
 
 
-async def test_f116_deletion_when_it_moves_on_then_every_step_is_heard_and_seen(
+async def test_f116_deletion_when_it_moves_on_then_every_step_is_visible(
     access: Any,
 ) -> None:
     """
@@ -207,7 +207,7 @@ async def test_f116_deletion_when_it_moves_on_then_every_step_is_heard_and_seen(
 """On several metadata partitions, and several on one."""
 
 
-async def test_events_when_published_together_then_take_effect_in_the_order_of_each_partition(
+async def test_events_when_published_together_then_keep_each_partitions_order(
     access: Any,
 ) -> None:
     """
@@ -238,7 +238,7 @@ async def test_events_when_published_together_then_take_effect_in_the_order_of_e
     assert states == {SegmentState.COPY_SEGMENT_FINISHED}
 
 
-async def test_event_when_it_is_rejected_among_others_then_those_behind_it_take_effect(
+async def test_event_when_rejected_among_others_then_the_rest_take_effect(
     access: Any,
 ) -> None:
     """

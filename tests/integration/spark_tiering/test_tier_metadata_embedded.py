@@ -115,9 +115,7 @@ def test_folder_when_it_is_none_then_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("outcome", [AppendOutcome.UNCERTAIN_STORED, AppendOutcome.UNCERTAIN_LOST])
-def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
-    outcome: AppendOutcome, clusters: Clusters
-) -> None:
+def test_f126_event_of_unclear_append_is_once(outcome: AppendOutcome, clusters: Clusters) -> None:
     """
     After an unclear append the access searches the log and stores the event only if it is absent.
     """
@@ -135,7 +133,7 @@ def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_on
     metadata.close()
 
 
-def test_image_when_others_stored_something_just_before_then_it_is_in_it(
+def test_image_when_others_stored_something_just_before_then_has_it(
     clusters: Clusters,
 ) -> None:
     """An image contains the events that brokers stored on the topic just before."""

@@ -69,7 +69,7 @@ async def test_events_when_published_on_a_real_topic_then_kafkas_own_manager_has
     assert kafka_broker.node.log.errors(said_before) == []
 
 
-async def test_image_when_brokers_have_tiered_then_says_what_they_said(
+async def test_image_when_brokers_have_tiered_then_has_theirs(
     kafka_broker: TieredKafka,
 ) -> None:
     """An image contains the segments and watermark that a stock broker has copied."""
@@ -86,7 +86,7 @@ async def test_image_when_brokers_have_tiered_then_says_what_they_said(
     assert found.watermarks == ((0, found.segments[-1].last_offset),)
 
 
-async def test_topic_when_the_cluster_has_none_of_that_name_then_said_and_not_made(
+async def test_topic_when_the_cluster_lacks_it_then_is_not_made(
     kafka_broker: TieredKafka,
 ) -> None:
     """A missing metadata topic on a real cluster is reported and not created."""

@@ -66,7 +66,7 @@ async def encrypted(
 # ------------------------------------------------------------------------------- what moves
 
 
-async def test_f113_image_when_others_write_while_it_is_listed_then_of_one_moment(
+async def test_f113_image_listed_beside_writes_is_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An image never holds only half of a change that another client makes while it is listed."""
@@ -211,7 +211,7 @@ async def test_sidecar_when_it_only_observes_then_images_and_no_events() -> None
             await access.publish(segment, WAIT_S)
 
 
-async def test_sidecar_when_reached_by_tls_with_a_token_then_trusts_and_is_trusted(
+async def test_sidecar_when_reached_by_tls_with_a_token_then_is_trusted(
     tmp_path: Path,
 ) -> None:
     """
@@ -256,7 +256,7 @@ async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
 
 
 @pytest.mark.parametrize("outcome", [AppendOutcome.UNCERTAIN_STORED, AppendOutcome.UNCERTAIN_LOST])
-async def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
+async def test_f126_event_of_unclear_append_is_once(
     outcome: AppendOutcome,
 ) -> None:
     """
@@ -292,9 +292,7 @@ async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_wher
 
 
 @pytest.mark.parametrize("kept", ["", "two tokens", "ä" * 20, "x" * 5_000])
-def test_token_when_the_file_holds_none_then_said_without_showing_it(
-    kept: str, tmp_path: Path
-) -> None:
+def test_token_when_the_file_holds_none_then_is_not_shown(kept: str, tmp_path: Path) -> None:
     """An empty token file is refused in one line without its content."""
     path = tmp_path / "token"
     path.write_text(kept)
@@ -307,9 +305,7 @@ def test_token_when_the_file_holds_none_then_said_without_showing_it(
 
 @pytest.mark.parametrize("said", ["ca_file", "certificate_file"])
 @pytest.mark.parametrize("kept", [None, b"no certificate"])
-def test_tls_when_a_file_cannot_be_used_then_said(
-    said: str, kept: bytes | None, tmp_path: Path
-) -> None:
+def test_tls_when_a_file_is_unusable_is_told(said: str, kept: bytes | None, tmp_path: Path) -> None:
     """An unusable TLS file is refused in one line before any connection."""
     path = tmp_path / "file.pem"
     if kept is not None:

@@ -127,9 +127,7 @@ def test_bucket_that_cannot_be_used_when_named_then_is_told_before_segments_are_
 
 
 @pytest.mark.parametrize("command", ["plan", "run"])
-def test_f109_segment_that_is_torn_when_met_then_is_named_and_others_are_copied(
-    tier: Command, command: str
-) -> None:
+def test_f109_torn_segment_is_named_and_others_are_copied(tier: Command, command: str) -> None:
     """A torn segment is named in one line without events, and others are copied."""
     log = tier.place.file("00000000000000000000.log")
     log.write_bytes(log.read_bytes()[:-100])

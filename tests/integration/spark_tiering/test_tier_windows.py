@@ -87,9 +87,7 @@ def test_status_when_a_window_was_left_open_then_names_it_until_it_is_closed(tie
     ],
     ids=["no-topic", "run-offline", "resume-offline", "abort-offline"],
 )
-def test_adoption_when_it_cannot_be_one_then_refused_in_one_line(
-    tier: Command, arguments: tuple[str, ...], word: str
-) -> None:
+def test_impossible_adoption_refused(tier: Command, arguments: tuple[str, ...], word: str) -> None:
     """An adoption without consent by topic name, or without a cluster, is refused in one line."""
     before = tier.place.objects()
     result = tier(*arguments, *tier.flags())

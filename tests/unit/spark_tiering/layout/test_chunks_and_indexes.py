@@ -42,9 +42,7 @@ from tests.support.stores.recorded_manifests import PART_SIZES
     ],
     ids=["fixed", "variable"],
 )
-def test_chunks_when_asked_lie_where_the_plugin_has_them(
-    chunks: FixedChunks | VariableChunks, stored: list[tuple[int, int]]
-) -> None:
+def test_chunk_places(chunks: FixedChunks | VariableChunks, stored: list[tuple[int, int]]) -> None:
     """Chunks of the plugin's examples: 250 bytes by 100, stored in three."""
     places = [(0, 0, 100), (1, 100, 100), (2, 200, 50)]
     found = [tuple(chunks.chunk(number)) for number in range(chunks.count)]

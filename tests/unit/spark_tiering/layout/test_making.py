@@ -85,9 +85,7 @@ def test_log_when_its_size_divides_evenly_has_no_empty_chunk() -> None:
         pytest.param(LOG * 1000, "more than the 2300 bytes", id="very many"),
     ],
 )
-def test_log_that_is_not_as_long_as_told_is_a_finding(
-    content: bytes, detail: str, *, is_compressed: bool
-) -> None:
+def test_log_of_another_length_is_one(content: bytes, detail: str, *, is_compressed: bool) -> None:
     """A log with another length than announced becomes no object, and no byte beyond it is sent."""
     log = LogObject(pieces(content, 100), len(LOG), is_compressed=is_compressed, chunk_bytes=CHUNK)
     sent = b"".join(log)

@@ -87,9 +87,7 @@ def test_run_when_nothing_happens_then_metadata_goes_before_objects_and_after_th
 
 @pytest.mark.parametrize("wave", [1, 2, 16])
 @pytest.mark.parametrize("dies_at", range(1, 12))
-def test_f114_f115_run_when_it_dies_at_any_step_then_the_next_one_ends_clean(
-    wave: int, dies_at: int
-) -> None:
+def test_f114_f115_run_when_it_dies_then_the_next_one_ends_clean(wave: int, dies_at: int) -> None:
     """After a kill at any step the next run finishes every deletion and touches nothing else."""
     actions = world(wave=wave, dies_at=dies_at)
     with pytest.raises(Died):
@@ -105,7 +103,7 @@ def test_f114_f115_run_when_it_dies_at_any_step_then_the_next_one_ends_clean(
 
 @pytest.mark.parametrize("state", [MARKED, STARTED])
 @pytest.mark.parametrize("dies_at", range(1, 17))
-def test_f116_deletion_of_a_partition_when_it_dies_at_any_step_then_is_gone_on_with(
+def test_f116_killed_partition_deletion_continues(
     state: PartitionDeleteState, dies_at: int
 ) -> None:
     """A killed partition deletion continues, and its end is published once, after all objects."""
@@ -152,9 +150,7 @@ def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_go
     [("DS 0", ExpireFate.NOT_BEGUN, CF), ("objects 0", ExpireFate.LEFT, DS),
      ("DF 0", ExpireFate.LEFT, DS)],
 )  # fmt: skip
-def test_f108_step_when_it_fails_then_it_is_told_and_the_others_go_on(
-    step: str, fate: ExpireFate, left: SegmentState
-) -> None:
+def test_f108_failed_step_leaves_others(step: str, fate: ExpireFate, left: SegmentState) -> None:
     """A failed step is reported, other steps go on, and the next run continues there."""
     actions = world(failing={step: "store-unavailable: away"})
     carrying = carried(actions)

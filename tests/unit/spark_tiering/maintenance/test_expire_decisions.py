@@ -133,9 +133,7 @@ def test_f115_f116_f120_plan_of_segments_then_goes_by_limits_and_what_was_begun(
         (TopicOwner.DELETED, [(0, "topic-deleted"), (100, "deletion-begun")]),
     ],
 )
-def test_plan_when_a_topic_is_not_ours_alone_then_no_limit_is_applied(
-    standing: TopicOwner, expected: list[tuple[int, str]]
-) -> None:
+def test_limits_apply_to_our_topics(standing: TopicOwner, expected: list[tuple[int, str]]) -> None:
     """No limit applies to topics of live brokers; of deleted topics begun deletions go."""
     plan = decided(segments(CF, DS), RetentionSettings(retention_ms=0), standing=standing)
     assert going(plan) == expected

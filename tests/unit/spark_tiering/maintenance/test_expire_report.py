@@ -57,7 +57,7 @@ def left(settings: LocalSettings) -> list[str]:
     return [one.key for one in process_store(settings).list()]
 
 
-def test_f118_unit_when_objects_are_gone_or_not_then_all_of_it_is_gone(
+def test_f118_unit_when_objects_are_gone_or_not_then_deletes_all(
     settings: LocalSettings,
 ) -> None:
     """The removal deletes only named objects, and reports whether a manifest was there."""
@@ -72,9 +72,7 @@ def test_f118_unit_when_objects_are_gone_or_not_then_all_of_it_is_gone(
     assert [(one.is_done, one.was_there) for one in remove(task)] == [(True, False)] * 3
 
 
-def test_unit_when_the_store_fails_then_nothing_behind_it_is_tried(
-    settings: LocalSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unit_ends_at_store_fault(settings: LocalSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a failure of the store the unit reports deletions and tries no other."""
     real, tried = LocalStore.delete, []
 

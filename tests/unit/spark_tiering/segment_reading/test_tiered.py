@@ -327,7 +327,7 @@ class Pieces:
     window_bytes=st.integers(1, 6000),
     tail=st.integers(0, 60),
 )
-def test_windows_of_any_log_are_whole_batches_in_order(
+def test_windows_are_whole(
     sizes: list[int], piece_bytes: int, window_bytes: int, tail: int
 ) -> None:
     """Windows are whole batches in order, no larger than needed, and have all batches."""

@@ -89,9 +89,7 @@ def test_inventory_of_versions_when_read_has_what_is_the_latest(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_inventory_with_the_columns_that_are_needed_alone_is_read(
-    tmp_path: Path, kind: str
-) -> None:
+def test_inventory_with_the_needed_columns_alone_is_read(tmp_path: Path, kind: str) -> None:
     """An inventory with only the needed columns, in any order, is read without versions."""
     columns = ("Size", "LastModifiedDate", "Key")
     content = file_bytes(kind, [Row(KEYS[0])], columns)
@@ -111,9 +109,7 @@ def test_inventory_when_its_address_is_a_folder_or_a_file_is_found(tmp_path: Pat
 
 
 @pytest.mark.parametrize("layout", ["data", "beside", "whole key"])
-def test_inventory_that_was_copied_when_its_files_lie_otherwise_is_read(
-    tmp_path: Path, layout: str
-) -> None:
+def test_inventory_copied_with_files_elsewhere_is_read(tmp_path: Path, layout: str) -> None:
     """Files of a copied inventory are found by key, in `data`, or beside the manifest."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([Row(KEYS[0])])])
     part = folder / "data" / "part-0.csv.gz"
@@ -181,7 +177,7 @@ def test_inventory_when_broken_is_one_line_that_names_the_file(tmp_path: Path, s
 
 
 @pytest.mark.parametrize("kind", ["Parquet", "ORC"])
-def test_inventory_file_when_it_is_none_of_its_format_or_lacks_a_column_is_named(
+def test_inventory_file_when_it_is_no_such_or_lacks_a_column_named(
     tmp_path: Path, kind: str
 ) -> None:
     """An inventory file of another format, or without a column, gives an error that names it."""
@@ -208,9 +204,7 @@ def test_inventory_file_when_it_is_none_of_its_format_or_lacks_a_column_is_named
         ({"sourceBucket": 7}, "has no sourceBucket"),
     ],
 )
-def test_manifest_when_it_says_nonsense_is_named(
-    tmp_path: Path, change: dict[str, Any], said: str
-) -> None:
+def test_manifest_when_broken_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     """A broken inventory manifest gives one line with its fault."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([])], **change)
     assert said in fault_of(folder)
@@ -229,9 +223,7 @@ def test_columns_have_one_form() -> None:
     assert InventoryFormat("orc") is InventoryFormat.ORC
 
 
-def test_unit_when_the_store_fails_tells_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unit_when_the_store_fails_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A unit whose store fails returns the reason as a value."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([])])
     place = place_of(str(folder))

@@ -159,9 +159,7 @@ def test_key_of_a_segment_when_read_names_all_of_it() -> None:
     odd=_ODD,
     prefix=st.sampled_from(["kafka/", "", "kafka", "kafka/a-"]),
 )
-def test_key_when_it_is_nearly_one_is_read_as_by_the_strict_way(
-    at: int, cut: int, odd: str, prefix: str
-) -> None:
+def test_key_nearly_right_is_read_as_strictly(at: int, cut: int, odd: str, prefix: str) -> None:
     """The fast key reader accepts exactly the keys that `parse_object_key` accepts."""
     key = KEY[:at] + odd + KEY[at + cut :]
     found, strict = Prefixes(prefix).read(key), parse_object_key(key, prefix)

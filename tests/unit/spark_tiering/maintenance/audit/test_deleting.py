@@ -112,9 +112,7 @@ def test_waves_when_a_unit_is_lost_or_could_not_look_raise_what_kept_it() -> Non
     ("code", "kind"),
     [("config", ConfigError), ("store-unavailable", StoreUnavailable), ("?", StoreUnavailable)],
 )  # fmt: skip
-def test_fault_of_a_unit_is_raised_as_the_error_of_its_code(
-    code: str, kind: type[RlmmError]
-) -> None:
+def test_fault_of_a_unit_raises_the_error_of_its_code(code: str, kind: type[RlmmError]) -> None:
     """A failed unit raises the error of its code, or a general one."""
     with pytest.raises(kind, match="why"):
         raise_fault(code, "why")
@@ -152,7 +150,7 @@ def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -
     assert tier.audit().overall is AuditVerdict.CLEAN
 
 
-def test_report_when_its_orphans_are_deleted_is_fine_unless_there_is_more(
+def test_report_when_its_orphans_are_deleted_is_fine_if_that_is_all(
     tier: AuditedTier,
 ) -> None:
     """A report after a deletion of its orphans is fine unless it has other findings."""
@@ -177,9 +175,7 @@ def test_f119_orphans_when_not_asked_for_are_not_deleted(tier: AuditedTier) -> N
     assert not tier.delete(is_dry=True).is_fine
 
 
-def test_f119_metadata_is_read_anew_before_each_small_batch(
-    tier: AuditedTier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_f119_each_batch_reads_anew(tier: AuditedTier, monkeypatch: pytest.MonkeyPatch) -> None:
     """The deletion reads the metadata again before each small batch."""
     monkeypatch.setattr(deleting, "BATCH", 1)
     tier.audit()
@@ -195,9 +191,7 @@ def test_f119_metadata_is_read_anew_before_each_small_batch(
 
 
 @pytest.mark.parametrize("case", ["log start", "partition", "topic", "deletion"])
-def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
-    tier: AuditedTier, case: str
-) -> None:
+def test_f119_orphan_when_its_proof_fails_by_now_is_kept(tier: AuditedTier, case: str) -> None:
     """The deletion keeps an orphan whose proof no longer holds."""
     assert tier.cluster is not None
     tier.end_partition(FINISHED, tp("ended", 0))
@@ -232,7 +226,7 @@ def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
 @pytest.mark.parametrize(
     ("kinds", "modified_ms"), [((LOG,), NOW_MS), ((INDEXES,), START_MS), ((MANIFEST,), NOW_MS)]
 )
-def test_f119_orphan_when_written_to_since_is_kept(
+def test_f119_orphan_changed(
     tier: AuditedTier, kinds: tuple[ObjectKind, ...], modified_ms: int
 ) -> None:
     """An orphan with a young object, or one that was not there before, is kept."""
@@ -288,9 +282,7 @@ def test_deletion_when_the_store_fails_is_told_and_the_others_go_on(tier: Audite
     assert fates(tier) == [OrphanFate.DELETED]
 
 
-def test_deletion_when_it_is_stopped_then_tells_what_is_done(
-    tier: AuditedTier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopped_deletion_has_receipts(tier: AuditedTier, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stopped deletion ends between two batches and reports its progress."""
     monkeypatch.setattr(deleting, "BATCH", 1)
     tier.audit()

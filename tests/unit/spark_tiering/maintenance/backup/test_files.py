@@ -102,7 +102,7 @@ def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
         pytest.param([replace(EVENT, timestamp_ms=-2)], id="no time"),
     ],
 )
-def test_order_when_rows_cannot_be_so_then_the_last_is_wrong(
+def test_order_when_rows_cannot_be_so_then_is_wrong(
     rows: list[BackupRow | LostOffsets],
 ) -> None:
     """Rows out of order or bounds are refused at the first such row."""
@@ -272,9 +272,7 @@ def test_backup_when_written_and_read_then_is_the_same(path: Path) -> None:
     assert lines.footer == backup.footer
 
 
-def test_backup_when_rows_are_many_then_tables_are_written_in_pieces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_backup_of_many_rows_is_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A backup of many rows is written in pieces, and one piece is held."""
     monkeypatch.setattr(tables, "ROWS_MAX", 10)
     backup = open_backup(write(tmp_path / "a.parquet"))
@@ -353,7 +351,7 @@ def test_backup_when_it_is_of_something_else_then_is_refused(tmp_path: Path) -> 
         open_backup(table)
 
 
-def test_backup_when_it_is_changed_behind_our_back_then_its_second_reading_says_so(
+def test_backup_when_it_is_changed_meanwhile_then_its_second_read_fails(
     tmp_path: Path,
 ) -> None:
     """A backup changed after its check is refused in its second reading, before it is used."""

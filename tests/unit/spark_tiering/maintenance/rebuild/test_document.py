@@ -79,9 +79,7 @@ def test_steps_when_it_is_there_already_then_nothing_is_repeated() -> None:
         ),
     ],
 )  # fmt: skip
-def test_steps_when_the_metadata_contradicts_then_the_segment_is_left_out(
-    present: SegmentMetadata, why: str
-) -> None:
+def test_steps_when_the_metadata_contradicts_leave_out(present: SegmentMetadata, why: str) -> None:
     """A segment that the metadata contradicts is left out, and the others are published."""
     found = steps(present)
     assert [one.segment_id for one in found.refused] == [ONE.id]

@@ -90,9 +90,7 @@ def test_segments_when_begun_behind_a_place_leave_out_what_was_looked_at() -> No
 
 
 @given(count=st.integers(1, 60), total=st.integers(0, 50), seed=st.integers(0, 2**31 - 1))
-def test_sample_by_number_has_so_many_in_order_and_the_same_again(
-    count: int, total: int, seed: int
-) -> None:
+def test_sample_by_number_has_so_many_in_order_again(count: int, total: int, seed: int) -> None:
     """A sample by number has that many segments in order, or all when there are fewer."""
     segments = [segment(n, n, n) for n in range(1, total + 1)]
     drawn = list(sampled(segments, SegmentSample(count, seed=seed)))
@@ -170,7 +168,7 @@ def test_lost_offsets_when_another_segment_has_them_are_not_lost() -> None:
         max_size=8,
     )
 )
-def test_lost_offsets_of_any_segments_are_those_that_nothing_whole_has(
+def test_lost_offsets_are_those_nothing_whole_has(
     drawn: list[tuple[int, int, bool, int]],
 ) -> None:
     """For any segments the lost offsets of each epoch are those that no whole segment holds."""

@@ -116,9 +116,7 @@ def test_segment_when_its_log_has_a_hole_then_a_topic_may_be_compacted() -> None
         ({"txn_index_empty": True}, "TIER-MANIFEST-MISMATCH"),
     ],
 )
-def test_metadata_when_it_says_otherwise_than_the_log_then_it_is_told(
-    changes: dict[str, Any], code: str
-) -> None:
+def test_metadata_that_differs_from_the_log_is_named(changes: dict[str, Any], code: str) -> None:
     """Metadata that differs from log and objects, which agree with each other, is a finding."""
     tiered = example("plain")
     other = replace(tiered.segment, **changes)
