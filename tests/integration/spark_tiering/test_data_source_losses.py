@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from tests.support.partitions.written_logs import WrittenLog
 
 
-# ------------------------------------------------------------------------------- what is lost
-
-
 def test_gap_when_a_segment_is_missing_then_it_is_an_error_or_left_out(
     log: WrittenLog, read_options: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -108,9 +105,6 @@ def test_topic_when_it_has_no_data_then_it_is_refused(read_options: dict[str, st
     assert rows_read({**without, "subscribePattern": "nothing.*"}) == []
     with pytest.raises(ConfigError, match="of orders; looked for keys that begin with 'kaorders-'"):
         rows_read({**read_options, "prefix": "ka"})
-
-
-# ----------------------------------------------------------------------------- what is wrong
 
 
 def tier_with(folder: Path, log: WrittenLog, part: SegmentPart, content: bytes) -> dict[str, str]:

@@ -195,9 +195,6 @@ def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credent
         assert SECRET not in plan._jdf.queryExecution().toString()
 
 
-# ------------------------------------------------------------------------------ what is wrong
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -236,9 +233,6 @@ def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
     first, behind = log.tiered[1].start_offset, log.tiered[1].last_offset + 1
     left = frame(spark, {**options, "failOnDataLoss": "false"})
     assert rows_of(left) == [*log.rows(0, first), *log.rows(behind)]
-
-
-# ----------------------------------------------------------------------------------- streams
 
 
 def stream(spark: SparkSession, options: dict[str, str], folder: Path) -> StreamingQuery:

@@ -60,10 +60,7 @@ async def copied(access: Any, label: str, start: int, last: int, epoch: int = 0)
 
 
 async def test_access_when_opened_then_says_whose_metadata_it_is(access: Any) -> None:
-    """
-    An access names cluster, topic and number of partitions of its metadata, to which a plan is
-    bound.
-    """
+    """An access names cluster, topic and number of partitions of its metadata."""
     image = await access.image([tp()], {}, WAIT_S)
     metadata = access.metadata
     assert metadata.cluster_id
@@ -76,10 +73,7 @@ async def test_access_when_opened_then_says_whose_metadata_it_is(access: Any) ->
 
 
 async def test_image_when_nothing_was_stored_then_every_partition_is_empty(access: Any) -> None:
-    """
-    An image without events has every partition, empty, with the position of each metadata
-    partition.
-    """
+    """An image without events has every partition, empty, at its metadata partition's position."""
     image = await access.image(PARTITIONS, {tp(): [0, 1]}, WAIT_S)
     assert {one.partition for one in image.partitions} == set(PARTITIONS)
     assert set(image.partitions) == {PartitionImage(one) for one in PARTITIONS}
@@ -90,10 +84,7 @@ async def test_image_when_nothing_was_stored_then_every_partition_is_empty(acces
 
 
 async def test_events_when_published_then_the_next_image_has_their_effect(access: Any) -> None:
-    """
-    The next image shows the effect of each published event, and a watermark outlives its segment
-    for requested epochs.
-    """
+    """The next image shows each event's effect, and watermarks of asked epochs outlive segments."""
     partition = tp()
     place = place_of(partition)
     first = started("one", 0, 99, {3: 0, 5: 50})
@@ -117,21 +108,16 @@ async def test_events_when_published_then_the_next_image_has_their_effect(access
     assert image == PartitionImage(partition, (), ((3, 49),))
 
 
-async def test_event_when_published_twice_then_a_duplicate(access: Any) -> None:
-    """A repeated event succeeds as a duplicate."""
+async def test_event_when_repeated_or_refused_then_is_not_stored_again(access: Any) -> None:
+    """A repeated event is a duplicate; one that the state machine refuses is not stored."""
+    with pytest.raises(EventRejected) as caught:
+        await access.publish(finished("nobody"), WAIT_S)
+    assert caught.value.stored_at is None
+    assert set((await access.image([tp()], {}, WAIT_S)).positions.values()) == {0}
     first = await copied(access, "one", 0, 99)
     assert (await access.publish(finished("one"), WAIT_S)).verdict == "duplicate"
     with pytest.raises(EventRejected):
         await access.publish(first, WAIT_S)
-
-
-async def test_event_when_the_state_machine_refuses_it_then_nothing_is_stored(access: Any) -> None:
-    """An event that the state machine refuses is reported and not stored."""
-    with pytest.raises(EventRejected) as caught:
-        await access.publish(finished("nobody"), WAIT_S)
-    assert caught.value.stored_at is None
-    image = await access.image([tp()], {}, WAIT_S)
-    assert set(image.positions.values()) == {0}
 
 
 async def test_segment_when_asked_for_then_as_it_is_now(access: Any) -> None:
@@ -158,10 +144,7 @@ async def test_image_when_there_are_many_segments_then_all_of_them(access: Any) 
 async def test_f113_image_when_copies_go_on_then_is_of_one_moment_or_refused(
     access: Any,
 ) -> None:
-    """
-    An image of a partition that keeps changing is refused, and any other image reflects one moment
-    exactly.
-    """
+    """An image of a partition that keeps changing is refused, or reflects one moment exactly."""
     partition, places = tp(), 20
 
     async def write(first: int) -> None:
@@ -188,10 +171,7 @@ async def test_f113_image_when_copies_go_on_then_is_of_one_moment_or_refused(
 async def test_f116_deletion_when_it_moves_on_then_every_step_is_visible(
     access: Any,
 ) -> None:
-    """
-    Each step of a partition deletion in Kafka's order is confirmed and visible, and a step out of
-    order or after the end is refused without effect.
-    """
+    """Each step of a partition deletion in Kafka's order is visible, and any other is refused."""
     await access.publish(started("one"), WAIT_S)
     with pytest.raises(EventRejected):
         await access.put_partition_delete(partition_delete(FINISHED), WAIT_S)
@@ -204,15 +184,10 @@ async def test_f116_deletion_when_it_moves_on_then_every_step_is_visible(
         await access.put_partition_delete(partition_delete(FINISHED), WAIT_S)
 
 
-"""On several metadata partitions, and several on one."""
-
-
 async def test_events_when_published_together_then_keep_each_partitions_order(
     access: Any,
 ) -> None:
-    """
-    Events published together have their verdicts in order and rising offsets in each partition.
-    """
+    """Events published together have verdicts in order and rising offsets in each partition."""
     ids = [
         segment_id(1_000 * number + at, partition)
         for at in range(EACH)
@@ -241,9 +216,7 @@ async def test_events_when_published_together_then_keep_each_partitions_order(
 async def test_event_when_rejected_among_others_then_the_rest_take_effect(
     access: Any,
 ) -> None:
-    """
-    A rejected event among others has its reason in its place, and the events behind it take effect.
-    """
+    """A rejected event has its reason in its place, and the events behind it take effect."""
     first, second, third = (segment_id(number, FIVE[0]) for number in (1, 2, 3))
     events = [started(first, 0, 9), finished(second), started(third, 20, 29)]
     told = await access.publish_all(events, WAIT_S)

@@ -10,10 +10,8 @@ import pytest
 from rlmm.errors import (
     ConfigError,
     EventRejected,
-    FolderInUse,
     LogUnavailable,
     Stopped,
-    TopicAbsent,
 )
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.memory.memory_log import MemoryLog
@@ -95,15 +93,6 @@ def test_access_when_closed_then_says_so(tmp_path: Path) -> None:
             ask()
 
 
-def test_folder_when_somebody_has_it_then_refused(tmp_path: Path) -> None:
-    """A folder used by a service or another job is refused, as two writers would conflict."""
-    access = EmbeddedAccess(folder=tmp_path / "log", partition_count=1)
-    metadata = open_metadata_access(access)
-    with pytest.raises(FolderInUse):
-        open_metadata_access(access)
-    metadata.close()
-
-
 def test_folder_when_it_is_none_then_said(tmp_path: Path) -> None:
     """A file, or a folder of other content, is refused."""
     (tmp_path / "file").write_text("no folder")
@@ -116,9 +105,7 @@ def test_folder_when_it_is_none_then_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("outcome", [AppendOutcome.UNCERTAIN_STORED, AppendOutcome.UNCERTAIN_LOST])
 def test_f126_event_of_unclear_append_is_once(outcome: AppendOutcome, clusters: Clusters) -> None:
-    """
-    After an unclear append the access searches the log and stores the event only if it is absent.
-    """
+    """After an unclear append the access stores the event only if the log lacks it."""
     metadata = open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY))
     (topic,) = clusters.topics
     place = metadata_partition_for(tp().topic_id, tp().partition, COUNT)
@@ -198,19 +185,4 @@ def test_cluster_when_its_properties_cannot_be_used_then_said(tmp_path: Path) ->
 def test_cluster_when_nobody_answers_then_said_in_time() -> None:
     """A cluster that does not answer is reported within the time limit."""
     with pytest.raises(LogUnavailable):
-        open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY, timeout_ms=300))
-
-
-def test_cluster_when_it_has_no_such_topic_then_said(
-    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A missing metadata topic is reported and not created."""
-
-    async def without(settings: KafkaSettings) -> MemoryLog:
-        log = await clusters.open(settings)
-        clusters.topics[-1].delete()
-        return log
-
-    monkeypatch.setattr(KafkaLog, "open", without)
-    with pytest.raises((TopicAbsent, LogUnavailable)):
         open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY, timeout_ms=300))

@@ -24,11 +24,10 @@ from rlmm.errors import (
 )
 from rlmm.log.memory.partition import AppendOutcome
 from rlmm.metadata.assignment import Assignment
-from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.tier_metadata import sidecar
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.settings import SidecarAccess
-from tests.support.builders import finished, partition_delete, segment_id, started, tp
+from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until, until_open
 from tests.support.server.access_files import ADMIN, READER, Pki, write_tokens
 from tests.support.server.frame_servers import listening
@@ -61,9 +60,6 @@ async def encrypted(
     async with listening(engine, door=door, listen="127.0.0.1:0") as served:
         said: dict[str, Any] = {"ca_file": str(ca_file), "token_file": str(token_file)}
         yield SidecarAccess(f"127.0.0.1:{served.tcp[1]}", **said), said
-
-
-# ------------------------------------------------------------------------------- what moves
 
 
 async def test_f113_image_listed_beside_writes_is_whole(
@@ -100,10 +96,7 @@ async def test_f113_image_listed_beside_writes_is_whole(
 
 
 async def test_image_when_something_was_stored_just_before_then_it_is_in_it() -> None:
-    """
-    An image contains an event stored just before, whichever client stored it and although the
-    service was not notified.
-    """
+    """An image has an event that another client stored just before, without a notification."""
     world = World(COUNT)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
         for number in range(20):
@@ -115,30 +108,8 @@ async def test_image_when_something_was_stored_just_before_then_it_is_in_it() ->
             assert found == segment
 
 
-async def test_image_when_a_partition_is_being_deleted_then_says_how_far() -> None:
-    """An image shows how far a partition's deletion is, also when nothing else is left of it."""
-    world = World(COUNT)
-    marked, gone = world.partition_on(0), world.partition_on(1)
-    world.store(partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, marked))
-    for state in PartitionDeleteState:
-        world.store(partition_delete(state, gone))
-    async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
-        image = await access.image([marked, gone], {}, WAIT_S)
-    states = {one.partition: one.delete for one in image.partitions}
-    assert states == {
-        marked: PartitionDeleteState.DELETE_PARTITION_MARKED,
-        gone: PartitionDeleteState.DELETE_PARTITION_FINISHED,
-    }
-
-
-# ---------------------------------------------------------------------------- what is assigned
-
-
 async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_everybody() -> None:
-    """
-    An image leaves out partitions that are not assigned to the service, fails when none is
-    assigned, and the service stores no event there.
-    """
+    """An image lacks unassigned partitions, fails without any other, and no event goes there."""
     world = World(COUNT)
     first, second = on(world, 0), on(world, 1)
     neighbour = next(
@@ -161,10 +132,7 @@ async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_ever
 
 
 async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back() -> None:
-    """
-    A service accepts an unannounced caller as a broker, assigns it its partitions, and drops the
-    assignment when the caller leaves.
-    """
+    """A service assigns an unannounced broker its partitions until that broker leaves."""
     world = World(COUNT)
     segment = on(world, 2)
     world.store(segment)
@@ -182,42 +150,27 @@ async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back
         await until(lambda: not engine.assignment.user, WAIT_S)
 
 
-# ------------------------------------------------------------------------------- who may ask
-
-
-async def test_sidecar_when_who_asks_may_only_read_then_images_and_no_events() -> None:
-    """A caller with the reader's role gets images and no events, which is enough for a plan."""
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [({"role": "reader"}, NotPermitted), ({"options": {"is_observer": True}}, NotWritable)],
+    ids=["reader", "observer"],
+)
+async def test_sidecar_when_it_may_only_be_read_then_images_and_no_events(
+    said: dict[str, Any], error: type[Exception]
+) -> None:
+    """A reader, and a caller of an observer, gets images, which a plan needs, and no events."""
     world = World(COUNT)
     segment = on(world, 0)
-    async with (
-        serving(world, assignment=EVERYTHING, role="reader") as settings,
-        opened(settings) as access,
-    ):
+    async with serving(world, assignment=EVERYTHING, **said) as at, opened(at) as access:
         await access.image([segment.id.partition], {}, WAIT_S)
-        with pytest.raises(NotPermitted):
-            await access.publish(segment, WAIT_S)
-
-
-async def test_sidecar_when_it_only_observes_then_images_and_no_events() -> None:
-    """A service that only observes gives images and refuses events before it stores anything."""
-    world = World(COUNT)
-    segment = on(world, 0)
-    async with (
-        serving(world, assignment=EVERYTHING, options={"is_observer": True}) as settings,
-        opened(settings) as access,
-    ):
-        await access.image([segment.id.partition], {}, WAIT_S)
-        with pytest.raises(NotWritable):
+        with pytest.raises(error):
             await access.publish(segment, WAIT_S)
 
 
 async def test_sidecar_when_reached_by_tls_with_a_token_then_is_trusted(
     tmp_path: Path,
 ) -> None:
-    """
-    A sidecar over TLS accepts the right authority and token, and wrong ones give an error without
-    the token.
-    """
+    """A sidecar over TLS accepts the right authority and token, and shows no wrong token."""
     world = World(COUNT)
     other, wrong = tmp_path / "other.pem", tmp_path / "wrong"
     trustme.CA().cert_pem.write_to_path(str(other))
@@ -252,16 +205,11 @@ async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
                 pass
 
 
-# ------------------------------------------------------------------------------- what fails
-
-
 @pytest.mark.parametrize("outcome", [AppendOutcome.UNCERTAIN_STORED, AppendOutcome.UNCERTAIN_LOST])
 async def test_f126_event_of_unclear_append_is_once(
     outcome: AppendOutcome,
 ) -> None:
-    """
-    After an unclear append the access searches the log and stores the event only if it is absent.
-    """
+    """After an unclear append the access stores the event only if the log lacks it."""
     world = World(COUNT)
     segment = on(world, 1)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
@@ -275,10 +223,7 @@ async def test_f126_event_of_unclear_append_is_once(
 
 
 async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_where_it_is() -> None:
-    """
-    An event whose verdict is lost has an unknown outcome that names its place in the log, because
-    it is stored and the caller has to check.
-    """
+    """An event whose verdict is lost is stored, and of unknown outcome: the caller has to check."""
     world = World(COUNT)
     segment = on(world, 1)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
@@ -341,10 +286,7 @@ async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() 
 def test_sidecar_when_the_last_question_is_cut_off_then_told_what_was_heard_before(
     is_connected: bool, raised: type[Exception], match: str
 ) -> None:
-    """
-    When the last question is cut off, the error holds the last answer before it, unless the
-    connection has been lost since.
-    """
+    """A cut-off question's error holds the answer before it, unless the connection was lost."""
     answers: list[Any] = [{"last_trouble": "no broker answers"}, SidecarUnavailable("silent")]
     client = Mock()
     client.status.side_effect = answers

@@ -263,8 +263,8 @@ def test_command_when_the_archive_is_absent_then_is_refused(tier: Command, tmp_p
     """A mistyped archive folder is refused instead of reported as whole."""
     archive = tier.place.archive
     for folder, hint in ((tmp_path / "nowhere", ""), (archive / "log", f"it lies in {archive}")):
-        for command in ("verify", "audit"):
-            result = tier(command, "--embedded", str(folder), "--no-spark", *tier.store)
+        for command in (["verify"], ["audit"], ["expire", "--retention-ms", "0", "--apply"]):
+            result = tier(*command, "--embedded", str(folder), "--no-spark", *tier.store)
             assert result.exit_code == 2, result.output
             assert "there is no embedded log" in result.stderr
             assert hint in result.stderr

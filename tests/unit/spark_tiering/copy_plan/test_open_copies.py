@@ -85,19 +85,13 @@ def test_open_copy_when_unknown_blocks_range(found: list[OpenCopyEvidence], expe
 
 @pytest.mark.parametrize("objects", list(StoredObjects))
 def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects) -> None:
-    """A copy whose deletion began is deleted, and its segment copied again."""
+    """A copy whose deletion its own ended job began is deleted, and its segment copied again."""
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, objects)])
     assert [(one.state, one.reason.value) for one in plan.ends] == [(DELETING, "deletion-begun")]
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
-
-
-@pytest.mark.parametrize("writer", [OpenCopyWriter.ALIVE, OpenCopyWriter.FOREIGN])
-def test_f114_deletion_when_it_is_somebody_elses_then_is_left(writer: OpenCopyWriter) -> None:
-    """A deletion of another client, such as a broker's retention, is left to it."""
-    going = replace(OPEN, state=DELETING)
-    plan = planned(SEGMENTS, going, evidence=[evidence(going, NONE, writer)])
-    assert not plan.ends
+    for writer in (OpenCopyWriter.ALIVE, OpenCopyWriter.FOREIGN):
+        assert not planned(SEGMENTS, going, evidence=[evidence(going, objects, writer)]).ends
 
 
 def test_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> None:

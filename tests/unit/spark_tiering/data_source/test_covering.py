@@ -76,7 +76,7 @@ def test_without_when_something_in_the_middle_is_lost_as_well_then_both_sides_ar
 
 
 def test_require_nothing_lost_when_something_is_then_offsets_and_reason_are_named() -> None:
-    """The error about lost offsets names offsets, reason and remedy."""
+    """The error about lost offsets names the first ones with reason and remedy, and counts all."""
     with pytest.raises(DataLost) as lost:
         require_nothing_lost([cover(OffsetRange(PARTITION, 90, 310), 400)])
     told = str(lost.value)
@@ -84,10 +84,6 @@ def test_require_nothing_lost_when_something_is_then_offsets_and_reason_are_name
     assert "orders-0: no offsets 300 to 309" in told
     assert "failOnDataLoss=false" in told
     require_nothing_lost([cover(OffsetRange(PARTITION, 100, 300), 400)])
-
-
-def test_require_nothing_lost_when_there_are_many_then_some_are_named_and_all_counted() -> None:
-    """The error about many lost ranges names the first ones and counts all."""
     many = held(*(extent(10 * number, 10 * number + 5) for number in range(9)))
     with pytest.raises(DataLost, match="and 3 more ranges"):
         require_nothing_lost([cover(OffsetRange(many, 0, 85), 85)])
@@ -109,15 +105,11 @@ def test_offsets_when_at_an_edge_are_the_ends(asked: PartitionBound, start: int,
     assert offset_of_end(PARTITION, 380, asked, never) == end
 
 
-def test_offsets_when_a_time_has_a_record_then_it_is_that_ones() -> None:
-    """A time bound means the offset of its record, up to the end that can be read."""
+def test_offsets_when_no_record_is_as_late_then_a_start_fails_unless_told_otherwise() -> None:
+    """A time is its record's offset; a later start fails by default, a later end is the latest."""
     asked = PartitionBound(None, 5_000)
     assert offset_of_start(PARTITION, 380, asked, lambda _, __: 222) == 222
     assert offset_of_end(PARTITION, 380, asked, lambda _, __: 399) == 380
-
-
-def test_offsets_when_no_record_is_as_late_then_a_start_fails_unless_told_otherwise() -> None:
-    """A start time later than every record fails by default; an end time is the latest offset."""
     assert offset_of_end(PARTITION, 380, PartitionBound(None, 5_000, NoOffset.ERROR), never) == 380
     assert (
         offset_of_start(PARTITION, 380, PartitionBound(None, 5_000, NoOffset.LATEST), never) == 380
@@ -260,19 +252,15 @@ def test_decide_when_offsets_are_missing_then_it_is_unknown_from_where_one_was_o
 
 
 def test_stable_end_when_another_history_cuts_the_last_segment_then_it_lies_before() -> None:
-    """The stable end lies before a segment that another history cuts."""
+    """The stable end lies before a segment that another history cuts; a known one is not read."""
     last = extent(100, 150, segment=(100, 200), history_behind=150)
     state = State({}, {0: {80}})
     assert stable_end(held(extent(0, 100), last), state) == 80
     assert stable_end(held(last), state) == 100
-
-
-def test_stable_end_when_somebody_knows_it_then_nothing_is_read() -> None:
-    """A known stable end, as of log folders, is used without a read."""
-    state = State()
-    assert stable_end(three(stable=222), state) == 222
-    assert stable_end(three(stable=999), state) == 300
-    assert not state.read
+    unread = State()
+    assert stable_end(three(stable=222), unread) == 222
+    assert stable_end(three(stable=999), unread) == 300
+    assert not unread.read
 
 
 def test_piece_when_transactions_lie_outside_of_it_then_it_is_not_sent_them() -> None:

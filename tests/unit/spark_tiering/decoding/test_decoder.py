@@ -171,11 +171,15 @@ def test_rows_when_they_are_many_then_they_come_some_at_a_time() -> None:
 
 @pytest.mark.parametrize("codec", Compression)
 def test_batch_when_its_last_record_is_gone_then_it_is_stepped_over(codec: Compression) -> None:
-    """An empty batch that compaction left is passed over, whatever its codec."""
+    """An empty batch that compaction left is passed over and counts for the end offset."""
     empty = forge(b"", 0, base_offset=4, attributes=codec)
     found = decode(LOG + empty + build_batch(records_of([b"five"], 5), 5))
     assert found.fault is None
     assert [row.offset for row in found.rows] == [0, 1, 2, 3, 5]
+    decoder = BatchDecoder(wanted())
+    assert decoder.next_offset == 0
+    assert batches_of(decoder.feed(LOG + empty))
+    assert decoder.next_offset == 5
 
 
 def test_decoder_when_the_end_was_reached_then_it_is_done_and_takes_no_more() -> None:
@@ -187,14 +191,6 @@ def test_decoder_when_the_end_was_reached_then_it_is_done_and_takes_no_more() ->
     assert decoder.finish() is None
     assert not list(decoder.feed(b"anything"))
     assert (decoder.counts.rows, decoder.counts.outside) == (1, 3)
-
-
-def test_decoder_when_a_log_was_walked_over_then_it_tells_where_it_ends() -> None:
-    """The decoder's end offset counts dropped batches."""
-    decoder = BatchDecoder(wanted(columns=("key",)))
-    assert decoder.next_offset == 0
-    batches_of(decoder.feed(ONE + build_batch([], 1, last_offset=8)))
-    assert decoder.next_offset == 9
 
 
 def test_decoder_when_it_found_a_fault_then_it_is_told_once_and_kept() -> None:
@@ -304,10 +300,6 @@ def test_search_when_an_entry_says_that_all_is_decided_then_no_index_is_needed_a
     assert search.is_complete
     search.take([AbortedTransaction(5, 150, 320, 321)])
     assert [entry.producer_id for entry in search.found] == [2, 3]
-
-
-def test_search_when_nothing_is_asked_for_then_nothing_is_needed() -> None:
-    """A search for an empty range needs no index."""
     assert AbortedSearch(5, 5).is_complete
     assert not AbortedSearch(5, 6).is_complete
 

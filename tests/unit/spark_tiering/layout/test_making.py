@@ -19,7 +19,7 @@ from spark_tiering.layout.chunk_index import (
 )
 from spark_tiering.layout.digests import digest_of
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.frames import FrameWriter, inflate_frame
+from spark_tiering.layout.frames import FrameWriter
 from spark_tiering.layout.object_making import IndexesObject, LogObject
 from spark_tiering.layout.range_reading import ObjectRangeRead, plan_index_fetch, plan_log_fetches
 from spark_tiering.layout.segment_indexes import lay_out_indexes
@@ -54,24 +54,18 @@ def test_log_when_stored_as_it_is_stays_byte_by_byte(piece_bytes: int) -> None:
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 511, 512, 513, 10_000])
-def test_log_when_compressed_is_one_frame_for_each_chunk(piece_bytes: int) -> None:
-    """A compressed log has one frame for each chunk, however its source is cut."""
-    log = LogObject(pieces(LOG, piece_bytes), len(LOG), is_compressed=True, chunk_bytes=CHUNK)
+@pytest.mark.parametrize("content", [LOG, LOG[: 2 * CHUNK]], ids=["a rest", "whole chunks"])
+def test_compressed_log_is_one_frame_for_each_chunk(content: bytes, piece_bytes: int) -> None:
+    """A compressed log has one frame for each chunk, however cut, and no empty one at its end."""
+    size = len(content)
+    log = LogObject(pieces(content, piece_bytes), size, is_compressed=True, chunk_bytes=CHUNK)
     frames = list(log)
-    assert frames == [FrameWriter().frame(chunk) for chunk in pieces(LOG, CHUNK)]
+    assert frames == [FrameWriter().frame(chunk) for chunk in pieces(content, CHUNK)]
     assert log.made is not None
     chunks, source, stored = log.made
-    assert chunks == VariableChunks(CHUNK, len(LOG), [len(frame) for frame in frames])
-    assert (source, stored) == (digest_of(LOG), digest_of(b"".join(frames)))
-    assert source.sha256 == hashlib.sha256(LOG).digest()
-
-
-def test_log_when_its_size_divides_evenly_has_no_empty_chunk() -> None:
-    """A log that divides evenly ends with a full chunk and no empty one."""
-    log = LogObject([LOG[: 2 * CHUNK]], 2 * CHUNK, is_compressed=True, chunk_bytes=CHUNK)
-    frames = list(log)
-    assert len(frames) == 2
-    assert inflate_frame(frames[1], CHUNK, "chunk 1") == LOG[CHUNK : 2 * CHUNK]
+    assert chunks == VariableChunks(CHUNK, size, [len(frame) for frame in frames])
+    assert (source, stored) == (digest_of(content), digest_of(b"".join(frames)))
+    assert source.sha256 == hashlib.sha256(content).digest()
 
 
 @pytest.mark.parametrize("is_compressed", [False, True], ids=["plain", "zstd"])

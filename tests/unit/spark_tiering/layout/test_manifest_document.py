@@ -144,13 +144,6 @@ def test_manifest_with_an_empty_transaction_index_is_read() -> None:
     assert read("segmentIndexes.transaction", place).indexes.transaction == (6034, 0)
 
 
-def test_manifest_of_an_encrypted_segment_is_read_for_its_sizes() -> None:
-    """The manifest of an encrypted segment is read without a key, for its sizes."""
-    found = read("encryption", {"dataKey": "key:AAAA", "aad": "AAAA"}, "zstd")
-    assert found.is_encrypted
-    assert found.chunks == zstd_manifest().chunks
-
-
 @pytest.mark.parametrize(
     ("path", "value", "kind"),
     [

@@ -95,9 +95,11 @@ def test_manifest_that_contradicts_itself_is_a_finding(manifest: Manifest) -> No
 
 
 def test_manifest_of_its_segment_has_no_findings() -> None:
-    """A manifest of its segment has no finding even if broker and event time differ."""
+    """A manifest of its segment has no finding but that of its description."""
     assert verify_segment(OURS, SEGMENT) == ()
     assert verify_segment(replace(plain_manifest(), described=None), SEGMENT) == ()
+    finding = LayoutFinding(LayoutFault.FIELD_WRONG, "startOffset")
+    assert verify_segment(replace(OURS, described=finding), SEGMENT) == (finding,)
 
 
 @pytest.mark.parametrize(
@@ -128,12 +130,6 @@ def test_transaction_index_that_the_metadata_denies_is_a_finding() -> None:
     ]
 
 
-def test_description_that_could_not_be_read_is_passed_on() -> None:
-    """A description that could not be read adds that finding to the result."""
-    finding = LayoutFinding(LayoutFault.FIELD_WRONG, "startOffset")
-    assert verify_segment(replace(OURS, described=finding), SEGMENT) == (finding,)
-
-
 MANIFEST_NAME = ObjectName(SEGMENT_ID, 1500, ObjectKind.MANIFEST)
 RECOVERED = SegmentMetadata(
     SEGMENT_ID, 1500, 2999, 1, 1_700_000_000_000, 1_700_000_300_000, ((4, 1500),), LOG_BYTES, None,
@@ -153,6 +149,11 @@ def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> 
     found = recover_segment(MANIFEST_NAME, recorded(name))
     assert isinstance(found, RecoveredSegment)
     assert found.segment == replace(RECOVERED, txn_index_empty="aborted" not in name)
+    described = replace(DESCRIBED, max_timestamp_ms=-1)
+    ours = format_manifest(replace(zstd_manifest(), described=described))
+    found = recover_segment(MANIFEST_NAME, ours)
+    assert isinstance(found, RecoveredSegment)
+    assert found.segment == replace(RECOVERED, max_timestamp_ms=-1)
 
 
 @pytest.mark.parametrize(
@@ -232,12 +233,3 @@ def test_recover_when_the_key_is_of_another_object_then_is_refused() -> None:
     found = recovered(plain_manifest(), replace(MANIFEST_NAME, kind=ObjectKind.LOG))
     assert isinstance(found, LayoutFinding)
     assert "no manifest's" in found.detail
-
-
-def test_recover_when_its_bytes_are_ours_then_they_are_read_as_any() -> None:
-    """Recovery of our own manifest gives the segment that was written."""
-    described = replace(DESCRIBED, max_timestamp_ms=-1)
-    content = format_manifest(replace(zstd_manifest(), described=described))
-    found = recover_segment(MANIFEST_NAME, content)
-    assert isinstance(found, RecoveredSegment)
-    assert found.segment == replace(RECOVERED, max_timestamp_ms=-1)

@@ -46,7 +46,11 @@ from tests.support.tier.read_plans import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rlmm.metadata.segment import SegmentMetadata
+    from tests.support.tier.read_plans import Row
+
     Change = Callable[[dict[str, Any]], None]
+    Gap = tuple[int, int | None, GapReason]
 
 
 def resealed(change: Change) -> bytes:
@@ -153,9 +157,6 @@ def test_document_when_too_large_is_not_written_or_read(monkeypatch: pytest.Monk
         format_plan(EXAMPLE)
 
 
-# --------------------------------------------------------------------------------------- tables
-
-
 def _table(**changes: Any) -> bytes:
     content = format_parquet(EXAMPLE)
     table = pq.read_table(BytesIO(content))
@@ -193,9 +194,6 @@ def test_table_when_it_is_another_then_is_refused(monkeypatch: pytest.MonkeyPatc
         assert_refused(parse_parquet(content), PlanFault.NOT_PARQUET)
     monkeypatch.setattr(parquet, "ROWS_MAX", 1)
     assert_refused(parse_parquet(format_parquet(EXAMPLE)), PlanFault.TOO_LARGE)
-
-
-# --------------------------------------------------------------------------------------- tokens
 
 
 def test_token_when_it_is_read_then_says_what_its_plan_stands_on() -> None:
@@ -277,51 +275,49 @@ def test_since_when_segments_came_then_only_these_are_new() -> None:
     assert gaps(nothing) == []
 
 
-def test_since_when_what_was_expired_before_it_was_read_then_it_is_a_gap() -> None:
-    """A range that expired unread is a new gap once, and still missing in later plans."""
-    first = plan_of(shard_with(segment(1, 0, 99)))
+FIRST, ANEW = segment(1, 0, 99), replace(ORDERS, topic_id=OTHER_ID)
+BESIDE = segment(2, 0, 9, of=replace(ORDERS, partition=1))
+SINCE: dict[str, tuple[list[SegmentMetadata], list[Row], list[Gap], tuple[str, ...]]] = {
+    "expired unread": (
+        [segment(3, 200, 299)], [(3, 200, 299)], [(100, 200, GapReason.BELOW_TIER)], (),
+    ),
+    "all gone": (
+        [segment(1, 0, 99, state=DELETING)], [], [],
+        ("orders-0: the tier has nothing of it any more; it was planned up to 99",),
+    ),
+    "topic made anew": (
+        [segment(2, 0, 49, of=ANEW)], [(2, 0, 49)], [],
+        (f"orders-0: topic id {ORDERS.topic_id} is not there any more; the topic was made anew: "
+         f"{OTHER_ID}",),
+    ),
+    "partition new": ([FIRST, BESIDE], [(2, 0, 9)], [], ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("later", "read", "missing", "warnings"), SINCE.values(), ids=SINCE)
+def test_since_when_the_tier_has_changed_then_what_is_new_or_gone_is_named(
+    later: list[SegmentMetadata], read: list[Row], missing: list[Gap], warnings: tuple[str, ...]
+) -> None:
+    """What expired unread is a gap, a gone partition or topic a warning, and the rest is new."""
+    found = plan_of(shard_with(*later), since=parse_token(plan_of(shard_with(FIRST)).token))
+    assert (rows(found), gaps(found), found.warnings) == (read, missing, warnings)
+
+
+def test_since_when_offsets_were_lacking_before_then_they_are_no_new_gap() -> None:
+    """A gap is new once, and still missing in later plans; a gone partition may come back."""
     later = shard_with(segment(3, 200, 299))
-    second = plan_of(later, since=parse_token(first.token))
-    assert rows(second) == [(3, 200, 299)]
-    assert gaps(second) == [(100, 200, GapReason.BELOW_TIER)]
+    second = plan_of(later, since=parse_token(plan_of(shard_with(FIRST)).token))
     third = plan_of(later, since=parse_token(second.token))
     assert gaps(third) == []
     assert third.warnings == (
         "orders-0: 100 offsets that the plan before lacked are still not there",
     )
-
-
-def test_since_when_all_of_a_partition_is_gone_then_it_is_named() -> None:
-    """A partition that expired whole is named as a gap."""
-    first = plan_of(shard_with(segment(1, 0, 99)))
-    second = plan_of(shard_with(segment(1, 0, 99, state=DELETING)), since=parse_token(first.token))
-    assert rows(second) == []
-    assert second.warnings == (
-        "orders-0: the tier has nothing of it any more; it was planned up to 99",
+    gone = plan_of(
+        shard_with(segment(1, 0, 99, state=DELETING)),
+        since=parse_token(plan_of(shard_with(FIRST)).token),
     )
-    third = plan_of(shard_with(segment(9, 300, 399)), since=parse_token(second.token))
-    assert gaps(third) == [(100, 300, GapReason.BELOW_TIER)]
-
-
-def test_since_when_a_topic_was_made_anew_then_its_successor_is_read_from_its_start() -> None:
-    """A recreated topic is read from its start, and the deleted one is named."""
-    first = plan_of(shard_with(segment(1, 0, 99)))
-    anew = replace(ORDERS, topic_id=OTHER_ID)
-    second = plan_of(shard_with(segment(2, 0, 49, of=anew)), since=parse_token(first.token))
-    assert rows(second) == [(2, 0, 49)]
-    assert second.warnings == (
-        f"orders-0: topic id {ORDERS.topic_id} is not there any more; the topic was made anew: "
-        f"{OTHER_ID}",
-    )
-
-
-def test_since_when_a_partition_is_new_then_all_of_it_is() -> None:
-    """All offsets of a new partition are new."""
-    first = plan_of(shard_with(segment(1, 0, 99)))
-    grown = replace(ORDERS, partition=1)
-    shard = shard_with(segment(1, 0, 99), segment(2, 0, 9, of=grown))
-    second = plan_of(shard, since=parse_token(first.token))
-    assert rows(second) == [(2, 0, 9)]
+    back = plan_of(shard_with(segment(9, 300, 399)), since=parse_token(gone.token))
+    assert gaps(back) == [(100, 300, GapReason.BELOW_TIER)]
 
 
 def test_since_when_an_older_segment_is_tiered_later_then_it_is_new() -> None:

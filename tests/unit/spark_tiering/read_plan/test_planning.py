@@ -90,9 +90,6 @@ Gap = tuple[int, int | None, GapReason]
 OTHER_ID = Uuid(bytes(range(100, 116)))
 
 
-# ------------------------------------------------------------------------------------- lineage
-
-
 DEPOSED = segment(1, 50, 149, epochs=((1, 50),))
 AROUND = segment(1, 0, 99, epochs=((0, 0), (2, 60)))
 TIMES = [
@@ -102,6 +99,10 @@ PLANS: dict[str, tuple[list[SegmentMetadata], RecordBounds, list[Row], list[Gap]
     "a segment inside another": (
         [segment(1, 0, 99), segment(2, 30, 49)], RecordBounds(),
         [(1, 0, 29), (2, 30, 49), (1, 50, 99)], [], [],
+    ),
+    "leaders that disagreed": (
+        [segment(1, 0, 99), segment(2, 50, 149, epochs=((1, 50),))], RecordBounds(),
+        [(1, 0, 49), (2, 50, 149)], [], [],
     ),
     "an epoch that was replaced whole": (
         [segment(2, 0, 49), DEPOSED, segment(3, 40, 99, epochs=((0, 40), (2, 50)))],
@@ -178,20 +179,12 @@ def test_sums_when_a_segment_is_read_in_two_ranges_then_its_bytes_count_once() -
     assert (sums["segments"], sums["ranges"], sums["bytes"]) == (2, 3, 1_001 + 1_002)
 
 
-def test_lineage_when_leaders_disagreed_then_the_greatest_epoch_is_read() -> None:
-    """The plan reads the greatest epoch and names a deposed leader's records as left out."""
-    old = segment(1, 0, 99, epochs=((0, 0),))
-    new = segment(2, 50, 149, epochs=((1, 50),))
-    plan = plan_of(shard_with(old, new))
-    assert rows(plan) == [(1, 0, 49), (2, 50, 149)]
-    assert plan.partitions[0].epochs == ((0, 0), (1, 50))
-
-
 def test_lineage_when_the_history_is_known_then_it_stands_above_what_segments_tell() -> None:
     """A known leader epoch history takes precedence over the segments' epochs."""
     shard = shard_with(segment(1, 0, 99), segment(2, 120, 199, epochs=((1, 120),)))
     told = plan_of(shard)
     assert rows(told) == [(1, 0, 99), (2, 120, 199)]
+    assert told.partitions[0].epochs == ((0, 0), (1, 120))
     facts = QuestionFacts(histories={ORDERS: ((0, 0), (1, 80))})
     plan = plan_of(shard, facts=facts)
     assert rows(plan) == [(1, 0, 79), (2, 120, 199)]
@@ -206,9 +199,6 @@ def test_manifests_when_two_are_of_one_range_then_the_later_copy_is_read() -> No
         inputs = inputs_of_segments(some)
         plan = make_plan(Question(), inputs, StateOrigin(PlanSourceKind.MANIFESTS), QuestionFacts())
         assert rows(plan) == [(2, 0, 9)]
-
-
-# ---------------------------------------------------------------------------------------- gaps
 
 
 def test_log_start_when_records_were_deleted_then_no_plan_has_them() -> None:
@@ -257,18 +247,12 @@ def test_offsets_when_they_are_the_greatest_there_are_then_nothing_overflows() -
     assert parse_token(plan.token).reached[ORDERS].next_offset == INT64_MAX
 
 
-# ---------------------------------------------------------------------------------------- time
-
-
 def test_expiry_when_retention_is_known_then_each_segment_says_when_it_goes() -> None:
     """A segment expires a millisecond after its retention, one without times never."""
     shard = shard_with(segment(1, 0, 9, newest_ms=100), segment(2, 10, 19, newest_ms=-1))
     plan = plan_of(shard, facts=QuestionFacts(retention_ms={"orders": 50}))
     assert [one.expires_at_ms for one in plan.segments] == [151, None]
     assert [one.expires_at_ms for one in plan_of(shard).segments] == [None, None]
-
-
-# ---------------------------------------------------------------------------------------- keys
 
 
 def test_keys_when_custom_metadata_names_others_then_log_and_indexes_are_there() -> None:
@@ -296,9 +280,6 @@ def test_keys_when_no_broker_has_such_a_topic_then_are_empty() -> None:
     odd = TopicIdPartition(ORDERS.topic_id, "or/ders", 0)
     plan = plan_of(shard_with(segment(1, 0, 9, of=odd)))
     assert {one.log_key for one in plan.segments} == {""}
-
-
-# ------------------------------------------------------------------------------------- as whole
 
 
 def test_positions_when_a_plan_stands_on_some_then_others_do_not_change_its_token() -> None:

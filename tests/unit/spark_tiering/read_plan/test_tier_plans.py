@@ -142,9 +142,6 @@ def test_facts_when_a_topic_is_gone_then_nothing_is_known_of_it() -> None:
     assert cluster.asked == successor.asked == []
 
 
-# ------------------------------------------------------------------------------- of the past
-
-
 def test_plan_when_it_is_made_again_then_is_of_the_positions_of_its_token() -> None:
     """A plan made again uses its token's positions, whatever was written since."""
     first, second = segment(1, 0, 9), segment(2, 10, 19)
@@ -204,9 +201,6 @@ def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
     log.put(one, DELETING, DELETED)
     fate_of = fates_in_moment(_now(log), plan)
     assert [fate_of(planned) for planned in plan.segments] == [PlannedSegmentFate.GONE]
-
-
-# --------------------------------------------------------------- a service that goes on
 
 
 class MovingMoment:

@@ -206,9 +206,8 @@ def test_f119_orphans_of_an_inventory_without_store_have_no_manifest(
     with AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000), store=None) as tier:
         report = tier.audit(inventory=str(folder))
     assert verdicts(report) == {SetVerdict.UNPROVEN: 1, SetVerdict.ORPHAN: 1}
-
-
-LOG, INDEXES, MANIFEST = ObjectKind
+    assert "by the inventory" in "\n".join(report.lines())
+    assert any("without --store nothing is looked at a second" in note for note in report.notes)
 
 
 def test_f119_objects_that_no_metadata_knows_when_young_are_in_flight(tier: AuditedTier) -> None:
