@@ -186,20 +186,15 @@ def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_fin
 
 
 def test_report_when_topics_are_refused_or_busy_then_each_is_named_once() -> None:
-    """Refused or busy topics are each named once by name and id."""
+    """Refused or busy topics are each named once; segments of old epochs that stay are a note."""
     plans = tuple(plan_of(number, TopicOwner.LIVE) for number in range(3))
     told = report(plans=plans, busy={("logs", "id"): "topic logs: job j on h works on it"})
     assert codes(told) == ["TIER-EXPIRE-LIVE", "TIER-EXPIRE-BUSY"]
     assert (told.is_busy, told.is_fine) == (True, False)
     untold = report(plans=(plan_of(1, TopicOwner.UNTOLD),))
     assert codes(untold) == [kinds.EXPIRE_UNTOLD.code]
-
-
-def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint() -> None:
-    """Segments of old epochs that stay are a note and no failure."""
-    told = report(plans=(replace(plan_of(), replaced=SegmentAmount(1, 10)),))
-    assert codes(told) == ["TIER-EXPIRE-REPLACED"]
-    assert told.is_fine
+    kept = report(plans=(replace(plan_of(), replaced=SegmentAmount(1, 10)),))
+    assert (codes(kept), kept.is_fine) == (["TIER-EXPIRE-REPLACED"], True)
 
 
 def test_report_when_very_much_goes_then_is_bounded() -> None:

@@ -169,14 +169,11 @@ def test_plan_when_segments_overlap_or_lack_then_each_offset_is_read_once_or_a_g
     plan = plan_of(shard_with(*segments), Question(bounds=bounds))
     assert rows(plan) == read
     assert gaps(plan) == missing
+    sums = sums_of(plan)
+    assert (sums["ranges"], sums["segments"]) == (len(read), len({number for number, *_ in read}))
+    assert sums["bytes"] == sum(1_000 + number for number in {number for number, *_ in read})
     (one,) = plan.partitions
     assert [f"{int.from_bytes(left.uuid)} {left.reason}" for left in one.left_out] == left_out
-
-
-def test_sums_when_a_segment_is_read_in_two_ranges_then_its_bytes_count_once() -> None:
-    """A segment that is read in two ranges counts once."""
-    sums = sums_of(plan_of(shard_with(segment(1, 0, 99), segment(2, 30, 49))))
-    assert (sums["segments"], sums["ranges"], sums["bytes"]) == (2, 3, 1_001 + 1_002)
 
 
 def test_lineage_when_the_history_is_known_then_it_stands_above_what_segments_tell() -> None:
@@ -256,7 +253,7 @@ def test_expiry_when_retention_is_known_then_each_segment_says_when_it_goes() ->
 
 
 def test_keys_when_custom_metadata_names_others_then_log_and_indexes_are_there() -> None:
-    """The plugin's custom metadata names the log's and indexes' key, never the manifest's."""
+    """Custom metadata names the keys of log and indexes; an impossible topic name has no keys."""
     custom = format_custom_metadata(CustomMetadata(None, "elsewhere/", "moved"))
     here = segment(1, 0, 9)
     moved = replace(segment(2, 10, 19), custom_metadata=custom)
@@ -273,10 +270,6 @@ def test_keys_when_custom_metadata_names_others_then_log_and_indexes_are_there()
     assert second.indexes_key == "elsewhere/moved.indexes"
     assert second.manifest_key == f"{folder}{10:020d}-{moved.id.uuid}.rsm-manifest"
     assert third.indexes_key == f"{folder}{20:020d}-{foreign.id.uuid}.indexes"
-
-
-def test_keys_when_no_broker_has_such_a_topic_then_are_empty() -> None:
-    """A topic with a slash in its name has no keys."""
     odd = TopicIdPartition(ORDERS.topic_id, "or/ders", 0)
     plan = plan_of(shard_with(segment(1, 0, 9, of=odd)))
     assert {one.log_key for one in plan.segments} == {""}

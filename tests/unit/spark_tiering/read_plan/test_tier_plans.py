@@ -259,8 +259,8 @@ def _now(log: MemoryTierLog) -> PastMoment:
 HOUR_MS = 3_600_000
 
 
-def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
-    """The summary has a line for each part of a plan that has all of them."""
+def test_summary_has_a_line_for_each_thing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The summary has a line for each part of a plan, and counts those beyond the first ones."""
     shard = shard_with(
         segment(1, 0, 9, newest_ms=HOUR_MS),
         segment(2, 20, 29, newest_ms=2 * HOUR_MS),
@@ -282,14 +282,9 @@ def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
         "  kept in plan.json",
     ]
     assert "is due by now" in "\n".join(PlanExportReport(plan, 30 * HOUR_MS).lines())
-
-
-def test_summary_when_there_is_much_then_counts_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A summary of many partitions lists the first ones and counts the rest."""
     monkeypatch.setattr(report, "LINES_MAX", 2)
-    shard = shard_with(*(segment(n, 20 * n, 20 * n + 9) for n in range(1, 8)))
-    lines = list(PlanExportReport(plan_of(shard), 0).lines())
-    assert "  ... and 4 more gaps" in lines
+    many = plan_of(shard_with(*(segment(n, 20 * n, 20 * n + 9) for n in range(1, 8))))
+    assert "  ... and 4 more gaps" in list(PlanExportReport(many, 0).lines())
 
 
 def test_report_when_manifests_tell_nothing_then_each_is_a_finding() -> None:

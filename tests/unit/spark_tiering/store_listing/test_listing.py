@@ -242,8 +242,8 @@ def test_rows_of_more_classes_than_fit_have_none() -> None:
     packed = ObjectRows()
     for number in range(300):
         packed.add(ObjectRow(tp(), 0, bytes(16), 0, 0, f"class-{number}", 1, 1))
-    told = [row.storage_class for row in RowBlob(packed.blob()).objects()]
-    assert told == [f"class-{number}" for number in range(255)] + [""] * 45
+    found = [row.storage_class for row in RowBlob(packed.blob()).objects()]
+    assert found == [f"class-{number}" for number in range(255)] + [""] * 45
 
 
 @given(st.lists(_ROWS, max_size=30), st.randoms())

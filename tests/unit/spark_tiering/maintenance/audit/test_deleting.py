@@ -85,16 +85,11 @@ def test_waves_when_units_are_many_hold_a_bounded_number_of_objects() -> None:
 
 def test_waves_when_stopped_end_between_two_of_them() -> None:
     """Waves stop between two waves and report the reason."""
-    engine = Counting()
-    heard: list[int] = []
-
-    def hear(done: Done) -> None:
-        heard.append(done.number)
-
-    said = run_waves(
-        engine, units(10, OBJECTS), Done, hear, lambda: "SIGTERM" if len(heard) > 1 else ""
+    done: list[Done] = []
+    stop = run_waves(
+        Counting(), units(10, OBJECTS), Done, done.append, lambda: "SIGTERM" if done[1:] else ""
     )
-    assert (said, heard) == ("SIGTERM", [0, 1])
+    assert (stop, [one.number for one in done]) == ("SIGTERM", [0, 1])
 
 
 def test_waves_when_a_unit_is_lost_or_could_not_look_raise_what_kept_it() -> None:
@@ -137,9 +132,13 @@ def fates(tier: AuditedTier, **options: object) -> list[OrphanFate]:
 
 
 def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -> None:
-    """The deletion removes exactly the orphans, and the next audit is clean."""
+    """A dry run deletes nothing, the deletion exactly the orphans, and the next audit is clean."""
     kept = {key for key in tier.store.objects if "00000000000000001000" in key}
     assert tier.audit().overall is AuditVerdict.DIRTY
+    before = dict(tier.store.objects)
+    assert fates(tier, is_dry=True) == [OrphanFate.WOULD_GO] * 2
+    assert tier.store.objects == before
+    assert not tier.delete(is_dry=True).is_fine
     done = tier.delete()
     assert done.is_fine
     assert [one.fate for one in done.receipts] == [OrphanFate.DELETED] * 2
@@ -153,26 +152,20 @@ def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -
 def test_report_when_its_orphans_are_deleted_is_fine_if_that_is_all(
     tier: AuditedTier,
 ) -> None:
-    """A report after a deletion of its orphans is fine unless it has other findings."""
+    """A deletion within its limit leaves the rest, and a report is fine when nothing is left."""
     report = tier.audit()
     assert not report.is_fine
     report.deletions = tier.delete(most=1)
     assert not report.is_fine
+    done = report.deletions
+    assert (len(done.receipts), done.left, done.is_fine) == (1, 1, False)
+    assert "1 are left: --max-delete" in "\n".join(done.lines())
     report.deletions = tier.delete()
     assert report.is_fine
     tier.put(segment_of(9, 5_000, 5_099))
     other = tier.audit()
     other.deletions = tier.delete()
     assert not other.is_fine
-
-
-def test_f119_orphans_when_not_asked_for_are_not_deleted(tier: AuditedTier) -> None:
-    """A dry run checks the same proofs and deletes nothing."""
-    tier.audit()
-    before = dict(tier.store.objects)
-    assert fates(tier, is_dry=True) == [OrphanFate.WOULD_GO] * 2
-    assert tier.store.objects == before
-    assert not tier.delete(is_dry=True).is_fine
 
 
 def test_f119_each_batch_reads_anew(tier: AuditedTier, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,14 +238,6 @@ def test_f118_orphan_when_somebody_has_deleted_it_is_success(tier: AuditedTier) 
     assert fates(tier) == [OrphanFate.GONE, OrphanFate.DELETED]
     assert tier.delete().is_fine
     assert [one.fate for one in tier.delete().receipts] == [OrphanFate.GONE] * 2
-
-
-def test_orphans_when_more_than_may_be_deleted_are_left(tier: AuditedTier) -> None:
-    """The deletion stops at its limit of segments and reports the rest."""
-    tier.audit()
-    done = tier.delete(most=1)
-    assert (len(done.receipts), done.left, done.is_fine) == (1, 1, False)
-    assert "1 are left: --max-delete" in "\n".join(done.lines())
 
 
 def test_orphans_when_their_proof_is_not_one_of_those_named_are_kept(tier: AuditedTier) -> None:

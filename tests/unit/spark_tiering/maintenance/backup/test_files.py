@@ -122,14 +122,10 @@ def there(count: int) -> list[BackupRow | LostOffsets]:
     ]
 
 
-def test_begun_when_the_first_records_are_there_then_says_how_many() -> None:
-    """The comparison counts the first records that are there, whatever their times."""
+def test_begun_when_records_are_there_then_counts_the_first_or_says_what_else() -> None:
+    """The comparison counts the first records, whatever their times, or names another one."""
     for count in range(4):
         assert begun(iter(ROWS), iter(there(count))) == (count, "")
-
-
-def test_begun_when_anything_else_is_there_then_says_what() -> None:
-    """Another, unreadable or extra record ends the comparison with that reason."""
     other = [*there(1), BackupRow(0, 1, 9, None, b"other")]
     assert "offset 1 holds another record than 4 had" in begun(iter(ROWS), iter(other)).why_not
     assert begun(iter(ROWS), iter([replace(ROWS[0], key=b"k")])).why_not
@@ -138,8 +134,8 @@ def test_begun_when_anything_else_is_there_then_says_what() -> None:
 
 
 def test_offsets_when_records_moved_then_stretches_that_moved_together_are_told() -> None:
-    """Stretches of moved records are reported, without those that kept their offsets."""
-    offsets = RestoredOffsets()
+    """Moved stretches are reported, the first of very many, without those that kept offsets."""
+    offsets, many = RestoredOffsets(), RestoredOffsets()
     for place, offset, new in ((0, 0, 0), (0, 1, 1), (0, 5, 2), (0, 6, 3), (0, 9, 4), (1, 4, 4)):
         offsets.add(place, offset, new)
     offsets.close()
@@ -148,15 +144,10 @@ def test_offsets_when_records_moved_then_stretches_that_moved_together_are_told(
         "metadata partition 0: 5 to 6 became 2 to 3",
         "metadata partition 0: 9 to 9 became 4 to 4",
     ]
-
-
-def test_offsets_when_very_many_stretches_moved_then_the_first_are_kept() -> None:
-    """Of very many moved stretches the first are kept and all are counted."""
-    offsets = RestoredOffsets()
     for number in range(RUNS_MAX + 5):
-        offsets.add(0, 2 * number + 1, number)
-    offsets.close()
-    assert (len(offsets.runs), offsets.moved) == (RUNS_MAX, RUNS_MAX + 5)
+        many.add(0, 2 * number + 1, number)
+    many.close()
+    assert (len(many.runs), many.moved) == (RUNS_MAX, RUNS_MAX + 5)
 
 
 WRITER = Producer(7, 0, 0, is_transactional=True)
@@ -270,6 +261,8 @@ def test_backup_when_written_and_read_then_is_the_same(path: Path) -> None:
     assert other.read_bytes() == path.read_bytes()
     lines = open_backup(write(path.with_name("c.jsonl")))
     assert lines.footer == backup.footer
+    empty = open_backup(write(path.with_name(f"d{path.name[1:]}"), []))
+    assert (empty.footer.records, list(empty.rows())) == (0, [])
 
 
 def test_backup_of_many_rows_is_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,12 +270,6 @@ def test_backup_of_many_rows_is_in_pieces(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(tables, "ROWS_MAX", 10)
     backup = open_backup(write(tmp_path / "a.parquet"))
     assert list(backup.rows()) == FILE_ROWS
-
-
-def test_backup_when_nothing_was_there_then_it_is_empty(path: Path) -> None:
-    """The backup of an empty topic is a valid file."""
-    backup = open_backup(write(path, []))
-    assert (backup.footer.records, list(backup.rows())) == (0, [])
 
 
 def test_backup_when_it_is_cut_anywhere_then_is_refused(path: Path) -> None:

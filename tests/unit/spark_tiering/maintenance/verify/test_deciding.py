@@ -247,7 +247,7 @@ def report(**changes: Any) -> VerifyReport:
 
 
 def test_report_when_nothing_was_found_says_the_figures() -> None:
-    """A report without findings has the figures in one line and as named fields."""
+    """A report without findings has its figures; a stop or a warning makes it not fine."""
     fine = report()
     assert fine.is_fine
     lines = list(fine.lines())
@@ -256,6 +256,9 @@ def test_report_when_nothing_was_found_says_the_figures() -> None:
     assert fine.document()["objectsPerS"] == 4.5
     assert report(ended_ms=0).document()["objectsPerS"] is None
     assert report(work=VerifyWork()).requests_per_million == 0
+    assert not report(stopped="SIGINT").is_fine
+    archived = SegmentFault("TIER-OBJECT-ARCHIVED", "log", "key", "x", ((0, 9),))
+    assert not report(found=FindingSample.of([finding_of(segment(1, 0, 9), archived)])).is_fine
 
 
 def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
@@ -278,13 +281,6 @@ def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
     assert "note: so it is" in text
     assert "to go on: --after there" in text
     assert len(found.document()["findings"]) == LINES_MAX + 5
-
-
-def test_report_when_it_was_stopped_or_has_warnings_is_not_fine() -> None:
-    """A report of a stopped run, or with more than notes, is not fine."""
-    assert not report(stopped="SIGINT").is_fine
-    archived = SegmentFault("TIER-OBJECT-ARCHIVED", "log", "key", "x", ((0, 9),))
-    assert not report(found=FindingSample.of([finding_of(segment(1, 0, 9), archived)])).is_fine
 
 
 def test_finding_when_part_of_a_segment_is_lost_says_which() -> None:
