@@ -131,7 +131,7 @@ def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_o
         spark.conf.set(PUSHDOWN, "true")
 
 
-def test_sql_view_has_options(
+def test_sql_takes_options(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
     """A SQL view accepts the options in any case."""

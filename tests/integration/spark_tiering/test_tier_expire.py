@@ -102,9 +102,7 @@ LIMITS = [
 
 
 @pytest.mark.parametrize(("flags", "starts"), LIMITS, ids=lambda value: " ".join(map(str, value)))
-def test_f117_limits_are_strict(
-    copied: Command, flags: list[str], starts: list[int | None]
-) -> None:
+def test_f117_strict_limits(copied: Command, flags: list[str], starts: list[int | None]) -> None:
     """A segment that ends exactly at a limit, or lies partly beyond it, stays."""
     told = document(expired(copied, *flags, "--output", "json"))
     assert [one["startAfter"] for one in told["partitions"]] == starts

@@ -22,7 +22,7 @@ from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.opening import process_store
-from tests.support.cli.expire_command import codes, document, expired, moved, run, writing
+from tests.support.cli.expire_command import codes, document, expired, run
 from tests.support.cli.tier_command import Command
 from tests.support.kafka.fake_cluster import FakeCluster, settings
 from tests.support.tier.job_folders import JOBS, ORDERS, PAYMENTS, TierPlace, WatchedUnits
@@ -185,30 +185,3 @@ def test_deleted_topics_of_an_archive_when_asked_for_then_refused(tier: Command)
     """Deleted topics of an archive are kept, and a request to expire them is refused."""
     with pytest.raises(ConfigError, match="--deleted-topics would end it"):
         run(tier.place, cluster=told_cluster(), drops_deleted_topics=True)
-
-
-def test_f116_deleted_topic_goes_by_request(tier: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begun deletions are completed; the rest of a deleted topic goes with the flag."""
-    monkeypatch.setattr(FakeCluster, "cluster_id", _id_of(tier.place))
-    cluster = told_cluster()
-    gone = replace(cluster, topics_there={"payments": cluster.topics_there["payments"]})
-    moved(tier.place, tier.place.segments()[0], DS)
-    report = run(tier.place, cluster=gone, retention_ms=-1)
-    assert [one.reason.value for one in report.receipts] == ["deletion-begun"]
-    (finding,) = report.findings()
-    assert (finding.kind, finding.fields["segments"]) == (kinds.EXPIRE_DELETION, 1)
-    assert not report.is_fine
-    report = run(tier.place, cluster=gone, retention_ms=-1, drops_deleted_topics=True)
-    assert [one.reason.value for one in report.receipts] == ["topic-deleted"]
-    assert report.is_fine
-    assert {one.id.partition for one in tier.place.check()} == {PAYMENTS}
-
-
-def _id_of(place: TierPlace) -> Any:
-    with writing(place) as metadata:
-        found = metadata.cluster_id
-
-    async def cluster_id(_: FakeCluster) -> str:
-        return found
-
-    return cluster_id

@@ -136,9 +136,7 @@ def test_command_when_segments_are_sealed_then_takes_a_ring(tier: Command, tmp_p
         (("--store", "/nowhere/at/all"), 3, "/nowhere/at"),
     ],
 )
-def test_wrong_flags_refused(
-    tier: Command, flags: tuple[str, ...], exit_code: int, text: str
-) -> None:
+def test_wrong_flags(tier: Command, flags: tuple[str, ...], exit_code: int, text: str) -> None:
     """Wrong flags give one line and no stack trace."""
     result = call(tier, *flags, code=exit_code)
     assert text in result.output
