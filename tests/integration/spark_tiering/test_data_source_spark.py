@@ -280,15 +280,6 @@ def test_stream_when_restarted_goes_on_where_it_was(spark: SparkSession, tmp_pat
     assert run_stream(spark, options, tmp_path) == []
 
 
-def test_stream_names_option(
-    spark: SparkSession, read_options: dict[str, str], tmp_path: Path
-) -> None:
-    """A stream with a wrong option fails with the reason."""
-    said = told(lambda: run_stream(spark, {**read_options, "endingOffsets": "latest"}, tmp_path))
-    assert "ConfigError: a stream has no end: endingOffsets is for batches" in said
-    assert "Traceback" not in said
-
-
 @pytest.mark.long
 def test_stream_when_segments_expire_unread_fails(spark: SparkSession, tmp_path: Path) -> None:
     """A stream whose segments expired names them, or skips them where losses are allowed."""

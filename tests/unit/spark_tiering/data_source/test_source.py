@@ -80,13 +80,6 @@ def test_step_when_it_is_limited_or_not_then_partitions_share_by_what_they_have(
     assert step({A0: 0, A1: 0}, {A0: 300, A1: 100}, 100) == {A0: 75, A1: 25}
 
 
-def test_step_when_the_limit_is_smaller_than_the_number_of_partitions_then_some_wait() -> None:
-    """A limit smaller than the number of partitions is kept, and some partitions wait."""
-    start = {PartitionName("t", n): 0 for n in range(10)}
-    moved = step(start, dict.fromkeys(start, 50), 3)
-    assert sum(moved.values()) == 3
-
-
 @given(
     st.dictionaries(
         st.builds(PartitionName, st.sampled_from("ab"), st.integers(0, 4)),

@@ -134,12 +134,8 @@ def test_manifest_in_another_form_that_the_plugin_reads_is_read(content: bytes) 
 
 @pytest.mark.parametrize("value", [DELETE, None], ids=["absent", "null"])
 def test_manifest_without_a_description_is_read(value: object) -> None:
-    """A manifest without our description is read, as the plugin does not need it."""
+    """A manifest without our description, or with an empty transaction index, is read."""
     assert read("remoteLogSegmentMetadata", value).described is None
-
-
-def test_manifest_with_an_empty_transaction_index_is_read() -> None:
-    """A manifest with a transaction index of no bytes reads as one with an empty index."""
     place = {"position": 6034, "size": 0}
     assert read("segmentIndexes.transaction", place).indexes.transaction == (6034, 0)
 

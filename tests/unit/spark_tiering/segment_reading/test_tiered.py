@@ -258,12 +258,7 @@ def test_segment_when_read_from_both_sides_is_the_same(form: str) -> None:
     for part in SegmentPart:
         if part is not SegmentPart.LOG:
             assert source.index(part) == tiered.index(part)
-
-
-def test_index_when_the_folder_has_none_is_none() -> None:
-    """An index that the folder lacks is none, as for a segment without aborted transactions."""
-    source = FolderSegment(example_partition(), FIRST)
-    assert source.index(SegmentPart.TXN_INDEX) is None
+    assert FolderSegment(files, FIRST).index(SegmentPart.TXN_INDEX) is None
 
 
 def test_active_segment_when_read_has_its_indexes_without_what_was_allocated() -> None:

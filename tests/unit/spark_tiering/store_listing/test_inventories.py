@@ -11,7 +11,7 @@ import pytest
 from rlmm.errors import ConfigError, StoreUnavailable
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import ObjectKind, object_key
-from spark_tiering.store_listing.inventory import InventoryFormat, column_name, parse_inventory
+from spark_tiering.store_listing.inventory import parse_inventory
 from spark_tiering.store_listing.inventory_files import place_of, read_inventory
 from spark_tiering.store_listing.key_names import OtherKey, Prefixes
 from spark_tiering.store_listing.listing_tasks import (
@@ -215,12 +215,6 @@ def test_manifest_when_it_is_none_is_named(content: bytes) -> None:
     """A file that is no manifest is named, whatever its bytes are."""
     with pytest.raises(ConfigError, match="this is no manifest of an inventory"):
         parse_inventory("here", content)
-
-
-def test_columns_have_one_form() -> None:
-    """CSV and Parquet columns give the same form."""
-    assert column_name(" LastModifiedDate") == column_name("last_modified_date")
-    assert InventoryFormat("orc") is InventoryFormat.ORC
 
 
 def test_unit_when_the_store_fails_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
