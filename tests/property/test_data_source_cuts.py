@@ -15,7 +15,7 @@ from spark_tiering.data_source.pushed_filters import PushedFilters
 from spark_tiering.executor.tasks import CopyOptions
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from tests.support.datasource.local_reading import rows_read
+from tests.support.datasource.readable_tiers import rows_read
 from tests.support.partitions.written_logs import WrittenLog
 
 if TYPE_CHECKING:

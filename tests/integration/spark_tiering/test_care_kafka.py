@@ -139,9 +139,7 @@ def exported(access: EmbeddedAccess, file: Path) -> BackupExportReport:
         tier.close()
 
 
-async def test_apply_when_the_target_is_a_real_topic_then_it_has_the_segments(
-    kafka_broker: TieredKafka, tmp_path: Path
-) -> None:
+async def test_apply_to_a_real_topic_is_complete(kafka_broker: TieredKafka, tmp_path: Path) -> None:
     """A rebuild on a real topic restores segments once; those deleted meanwhile stay deleted."""
     access = await own_access(kafka_broker)
     older = whole_segment("older", partition=ORDERS, broker_id=1, event_timestamp_ms=1)
@@ -229,9 +227,7 @@ async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
     assert [replace(row, offset=0) for row in again] == [replace(row, offset=0) for row in ROWS]
 
 
-async def test_backup_of_a_real_topic_when_it_has_holes_then_they_are_told(
-    kafka_broker: TieredKafka, tmp_path: Path
-) -> None:
+async def test_backup_of_a_real_topic_with_holes(kafka_broker: TieredKafka, tmp_path: Path) -> None:
     """The backup of a real topic reports its holes, and the import closes them."""
     access = await own_access(kafka_broker)
     await committed(kafka_broker, access.topic, [b"%d" % number for number in range(5)])
@@ -259,9 +255,7 @@ async def committed(kafka: TieredKafka, topic: str, values: list[bytes]) -> None
         await producer.stop()
 
 
-async def test_import_when_the_topic_stamps_records_then_it_is_told(
-    kafka_broker: TieredKafka, tmp_path: Path
-) -> None:
+async def test_import_into_a_topic_that_stamps(kafka_broker: TieredKafka, tmp_path: Path) -> None:
     """An import reports a topic's own times; foreign records or short retention are refused."""
     access = await own_access(kafka_broker, **{"message.timestamp.type": "LogAppendTime"})
     there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")

@@ -128,9 +128,7 @@ def later() -> int:
     return SYSTEM_CLOCK.now_ms() + 2 * DAY_MS
 
 
-def test_f121_bucket_when_audited_by_listing_and_by_inventory_then_says_the_same(
-    tmp_path: Path, bucket: Bucket
-) -> None:
+def test_f121_bucket_audited_by_listing_and_by_inventory(tmp_path: Path, bucket: Bucket) -> None:
     """Audits by listing and by inventory report the same objects."""
     place = TierPlace(tmp_path, bucket.settings, prefix="tier/")
     assert place.run().is_fine
@@ -166,9 +164,7 @@ def test_f121_bucket_when_audited_by_listing_and_by_inventory_then_says_the_same
 
 
 @pytest.mark.timeout(TIMEOUT_S)
-def test_spark_when_it_audits_then_says_the_same_as_here(
-    tmp_path: Path, spark_session: SparkSession
-) -> None:
+def test_spark_when_it_audits_then_agrees(tmp_path: Path, spark_session: SparkSession) -> None:
     """Spark audits folders and shards by tasks with the same result as one process."""
     place = TierPlace(tmp_path)
     assert place.run().is_fine
@@ -186,9 +182,7 @@ def test_spark_when_it_audits_then_says_the_same_as_here(
     assert reports[0]["verdict"] == "Corrupt"
 
 
-def test_service_when_it_holds_the_metadata_then_is_asked_anew_each_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_audit_asks_a_service_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The audit asks a running service for log and state anew each time."""
     forget_environment(monkeypatch, tmp_path)
     with ServedMetadata() as served:
@@ -210,9 +204,7 @@ LIMIT = ExpireOptions(retention_bytes=14_842)
 """Of two segments of each partition the first goes."""
 
 
-def test_f118_bucket_when_segments_are_expired_then_their_objects_are_gone(
-    tmp_path: Path, bucket: Bucket
-) -> None:
+def test_f118_bucket_when_expired_then_objects_are_gone(tmp_path: Path, bucket: Bucket) -> None:
     """Expired segments' objects are gone from a real store, one of which was gone before."""
     place = TierPlace(tmp_path, bucket.settings, prefix="tier/", partitions=(ORDERS,))
     assert place.run().is_fine
@@ -230,9 +222,7 @@ def test_f118_bucket_when_segments_are_expired_then_their_objects_are_gone(
 
 
 @pytest.mark.timeout(TIMEOUT_S)
-def test_spark_when_it_deletes_then_the_same_goes_as_here(
-    tmp_path: Path, spark_session: SparkSession
-) -> None:
+def test_spark_when_it_deletes_then_agrees(tmp_path: Path, spark_session: SparkSession) -> None:
     """Spark deletes the same segments as one process, in units of several."""
     place = TierPlace(tmp_path)
     assert place.run().is_fine
@@ -260,9 +250,7 @@ def test_service_when_it_holds_the_metadata_then_is_told_of_each_step(tmp_path: 
         assert {one.state for one in place.segments()} == {CF}
 
 
-def test_f121_bucket_when_its_metadata_is_lost_then_it_is_made_anew(
-    tmp_path: Path, bucket: Bucket
-) -> None:
+def test_f121_bucket_when_metadata_is_lost_then_is_rebuilt(tmp_path: Path, bucket: Bucket) -> None:
     """A rebuild of a real store answers for whole segments as before, and names the rest."""
     place = TierPlace(tmp_path, bucket.settings, prefix="tier/")
     assert place.run().is_fine

@@ -24,7 +24,7 @@ from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.clients import consumer, create_topic, end_offsets
 from tests.kafka.node import CLEAN_STATUS
 from tests.kafka.spark_connector import connector_jars
-from tests.support.datasource.local_reading import planned, rows_read
+from tests.support.datasource.readable_tiers import planned, rows_read
 from tests.support.datasource.reading_process import Query, read_by_spark
 from tests.support.partitions.segments import inspect_all
 from tests.support.partitions.written_logs import Row, row_of

@@ -16,8 +16,14 @@ from spark_tiering.data_source.source import iterated_in_one_line, told_in_one_l
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.storage import TierStorage
-from tests.support.datasource.local_reading import planned, rows_read
-from tests.support.datasource.readable_tiers import PREFIX, embedded, path_of, store_in
+from tests.support.datasource.readable_tiers import (
+    PREFIX,
+    embedded,
+    path_of,
+    planned,
+    rows_read,
+    store_in,
+)
 from tests.support.stores.encrypted_segments import IDS, KeyFiles, seal_segment
 
 if TYPE_CHECKING:
@@ -25,9 +31,6 @@ if TYPE_CHECKING:
 
     from spark_tiering.stores.local import LocalStore
     from tests.support.partitions.written_logs import WrittenLog
-
-
-# ------------------------------------------------------------------------------- what is lost
 
 
 def test_gap_when_a_segment_is_missing_then_it_is_an_error_or_left_out(
@@ -74,9 +77,7 @@ def test_expired_start_below_the_tier_named(log: WrittenLog, read_options: dict[
 
 
 @pytest.mark.parametrize("bound", ["startingOffsets", "endingOffsets"])
-def test_start_or_end_when_it_lies_behind_the_tier_then_it_is_named(
-    bound: str, log: WrittenLog, read_options: dict[str, str]
-) -> None:
+def test_bound_behind_tier(bound: str, log: WrittenLog, read_options: dict[str, str]) -> None:
     """A start or an end behind the tier is an error with the offsets that are not tiered yet."""
     end = log.tier_end
     options = {**read_options, bound: f'{{"orders": {{"0": {end + 7}}}}}'}
@@ -108,9 +109,6 @@ def test_topic_when_it_has_no_data_then_it_is_refused(read_options: dict[str, st
     assert rows_read({**without, "subscribePattern": "nothing.*"}) == []
     with pytest.raises(ConfigError, match="of orders; looked for keys that begin with 'kaorders-'"):
         rows_read({**read_options, "prefix": "ka"})
-
-
-# ----------------------------------------------------------------------------- what is wrong
 
 
 def tier_with(folder: Path, log: WrittenLog, part: SegmentPart, content: bytes) -> dict[str, str]:

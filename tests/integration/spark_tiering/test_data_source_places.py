@@ -1,4 +1,4 @@
-"""The data source over every place, right or wrong, in this process, as Spark's workers do it."""
+"""The data source over every place, right or wrong, in this process, and in its benchmark."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bench.data_source import QUICK, WINDOW_SHARE_MAX, measure_window
+from bench.figures import Run
 from rlmm.errors import ConfigError, DataLost
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
@@ -22,14 +24,15 @@ from spark_tiering.read_plan.document import format_plan
 from spark_tiering.read_plan.parquet import format_parquet
 from spark_tiering.read_plan.question import RecordBounds
 from spark_tiering.tier_metadata.opening import open_metadata_access
-from tests.support.datasource.local_reading import planned, rows_read
 from tests.support.datasource.readable_tiers import (
     PREFIX,
     TIMEOUT_S,
     embedded,
     frozen,
     path_of,
+    planned,
     publish,
+    rows_read,
 )
 from tests.support.partitions.written_logs import WrittenLog
 from tests.support.server.memory_service import ServedMetadata
@@ -48,9 +51,7 @@ def test_service_is_read_by_its_metadata(log: WrittenLog, read_options: dict[str
         assert rows_read(options) == log.rows(0, log.tiered[3].start_offset)
 
 
-def test_embedded_log_when_it_is_named_then_it_is_read_as_it_is_now(
-    log: WrittenLog, read_options: dict[str, str], tmp_path: Path
-) -> None:
+def test_embedded_is_current(log: WrittenLog, read_options: dict[str, str], tmp_path: Path) -> None:
     """The data source reads the current state of an embedded log that copy jobs use."""
     embedded(tmp_path / "archive", log.tiered)
     assert rows_read({**read_options, "embedded": str(tmp_path / "archive")}) == log.rows()
@@ -179,9 +180,7 @@ def test_partitions_when_several_are_read_by_own_bounds(store: LocalStore, tmp_p
     assert rows_read({**read_options, "subscribe": "orders", **bounds}) == one.rows()
 
 
-def test_prefix_f125_when_it_was_changed_then_a_plan_finds_objects_of_both(
-    log: WrittenLog, store: LocalStore, tmp_path: Path
-) -> None:
+def test_f125_changed_prefix_finds_both(log: WrittenLog, store: LocalStore, tmp_path: Path) -> None:
     """After a change of the prefix (F125) a plan finds old objects by their metadata."""
     log.into_store(store, "old/")
     custom = format_custom_metadata(CustomMetadata(1, "old/", None))
@@ -231,3 +230,14 @@ def test_listing_when_it_is_made_again_then_known_manifests_are_not_read_again(
     log.into_store(store, PREFIX)
     (after,) = planner.listing().held
     assert after.next_offset == log.tier_end > before.next_offset
+
+
+def test_window_of_time_when_it_is_one_minute_then_little_is_read(tmp_path: Path) -> None:
+    """A query of one minute reads few bytes of the tier and returns every row of that minute."""
+    run = Run()
+    measure_window(run, QUICK.large, tmp_path)
+    assert [figure.at_most for figure in run.asked] == [WINDOW_SHARE_MAX] * 2
+    assert all(figure.is_met for figure in run.asked), run.asked
+    requests = [figure.value for figure in run.figures if figure.unit == "requests"]
+    of_tier = QUICK.large.partitions * QUICK.large.segments
+    assert all(value < 4 * of_tier for value in requests)

@@ -131,7 +131,7 @@ def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_o
         spark.conf.set(PUSHDOWN, "true")
 
 
-def test_spark_when_asked_by_sql_then_a_view_has_the_options(
+def test_sql_takes_options(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
     """A SQL view accepts the options in any case."""
@@ -195,9 +195,6 @@ def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credent
         assert SECRET not in plan._jdf.queryExecution().toString()
 
 
-# ------------------------------------------------------------------------------ what is wrong
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -236,9 +233,6 @@ def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
     first, behind = log.tiered[1].start_offset, log.tiered[1].last_offset + 1
     left = frame(spark, {**options, "failOnDataLoss": "false"})
     assert rows_of(left) == [*log.rows(0, first), *log.rows(behind)]
-
-
-# ----------------------------------------------------------------------------------- streams
 
 
 def stream(spark: SparkSession, options: dict[str, str], folder: Path) -> StreamingQuery:
@@ -284,15 +278,6 @@ def test_stream_when_restarted_goes_on_where_it_was(spark: SparkSession, tmp_pat
     run_stream(spark, options, tmp_path)
     assert written(spark, tmp_path) == [*log.rows(), *other.rows()]
     assert run_stream(spark, options, tmp_path) == []
-
-
-def test_stream_when_an_option_is_wrong_then_it_says_so(
-    spark: SparkSession, read_options: dict[str, str], tmp_path: Path
-) -> None:
-    """A stream with a wrong option fails with the reason."""
-    said = told(lambda: run_stream(spark, {**read_options, "endingOffsets": "latest"}, tmp_path))
-    assert "ConfigError: a stream has no end: endingOffsets is for batches" in said
-    assert "Traceback" not in said
 
 
 @pytest.mark.long

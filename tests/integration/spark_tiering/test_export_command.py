@@ -51,7 +51,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_export_when_flags_contradict_each_other_then_is_refused(
+def test_contradicting_flags_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command refuses contradicting flags in one line before it asks or makes anything."""
@@ -96,9 +96,7 @@ def flags(place: TierPlace) -> list[str]:
     return ["--embedded", str(place.archive), *Command(place).store]
 
 
-def test_export_when_copies_are_there_then_the_plan_names_their_objects(
-    place: TierPlace, flags: list[str], tmp_path: Path
-) -> None:
+def test_export_names_stored_objects(place: TierPlace, flags: list[str], tmp_path: Path) -> None:
     """Every key of the plan is an object of the store, and the export changes nothing."""
     before = trees(place)
     result = export(*flags, "--topic", "orders", "--save", str(tmp_path / "plan.json"))
@@ -122,9 +120,7 @@ def test_export_when_copies_are_there_then_the_plan_names_their_objects(
     assert trees(place) == before
 
 
-def test_export_when_manifests_alone_are_asked_then_the_same_is_read(
-    place: TierPlace, flags: list[str], tmp_path: Path
-) -> None:
+def test_export_by_manifests_is_equal(place: TierPlace, flags: list[str], tmp_path: Path) -> None:
     """An export by manifests alone plans the same segments while the metadata is away."""
     export(*flags, "--save", str(tmp_path / "whole.json"))
     shutil.rmtree(place.archive)
@@ -141,9 +137,7 @@ def test_export_when_manifests_alone_are_asked_then_the_same_is_read(
     assert plan.positions == {}
 
 
-def test_export_when_a_manifest_is_damaged_then_it_is_named_and_found(
-    place: TierPlace, tmp_path: Path
-) -> None:
+def test_export_when_a_manifest_is_damaged_names_it(place: TierPlace, tmp_path: Path) -> None:
     """An export names a damaged manifest; its offsets are a gap with the reason."""
     manifest = min((place.folder / "store").rglob("orders-*/*/*.rsm-manifest"))
     manifest.write_bytes(manifest.read_bytes()[:-20])
@@ -156,7 +150,7 @@ def test_export_when_a_manifest_is_damaged_then_it_is_named_and_found(
     assert manifest.name in warning
 
 
-def test_export_when_something_is_missing_then_fails_only_where_that_is_asked(
+def test_export_when_something_is_missing_then_fails_on_request_only(
     flags: list[str],
 ) -> None:
     """An export with gaps fails only when the caller asks for that exit code."""
@@ -170,9 +164,7 @@ def test_export_when_something_is_missing_then_fails_only_where_that_is_asked(
     export(*flags, "--fail-on-gap")
 
 
-def test_export_when_the_plan_is_for_standard_output_then_nothing_else_is_there(
-    flags: list[str], tmp_path: Path
-) -> None:
+def test_export_to_standard_output_is_the_plan_alone(flags: list[str], tmp_path: Path) -> None:
     """An export prints its plan alone to standard output, and a summary on standard error."""
     result = export(*flags, "--save", "-")
     (tmp_path / "plan.json").write_bytes(result.stdout_bytes)
@@ -183,9 +175,7 @@ def test_export_when_the_plan_is_for_standard_output_then_nothing_else_is_there(
     assert require_plan(tmp_path / "plan.parquet") == plan
 
 
-def test_export_when_asked_what_is_new_then_only_that_is_planned(
-    place: TierPlace, flags: list[str], tmp_path: Path
-) -> None:
+def test_export_since_plans_what_is_new(place: TierPlace, flags: list[str], tmp_path: Path) -> None:
     """An export of what is new since a file, or since its token alone, plans only new segments."""
     first, whole = str(tmp_path / "first.json"), str(tmp_path / "whole.json")
     middle = place.segments()[0].last_offset + 1
@@ -204,9 +194,7 @@ def test_export_when_asked_what_is_new_then_only_that_is_planned(
     assert (tmp_path / "new-0.json").read_bytes() == (tmp_path / "new-1.json").read_bytes()
 
 
-def test_export_when_a_token_is_named_then_its_plan_is_made_again_to_the_byte(
-    place: TierPlace, flags: list[str], tmp_path: Path
-) -> None:
+def test_export_of_a_token_is_equal(place: TierPlace, flags: list[str], tmp_path: Path) -> None:
     """An export of a token makes the same plan byte for byte, whatever happened since."""
     files = {name: tmp_path / f"{name}.json" for name in ("one", "two", "again", "thrice")}
     middle = place.segments()[0].last_offset + 1
@@ -228,9 +216,7 @@ def test_export_when_a_token_is_named_then_its_plan_is_made_again_to_the_byte(
     assert json.loads(both.stdout)["token"] == require_plan(files["two"]).token
 
 
-def test_export_when_the_log_is_another_then_says_why_no_plan_is_made_again(
-    place: TierPlace, flags: list[str], tmp_path: Path
-) -> None:
+def test_export_of_another_logs_token(place: TierPlace, flags: list[str], tmp_path: Path) -> None:
     """A plan of another cluster, or of manifests alone, cannot be made again, with the reason."""
     export(*flags, "--save", str(tmp_path / "plan.json"))
     token = require_plan(tmp_path / "plan.json").token
@@ -263,9 +249,7 @@ def delete_everything(place: TierPlace) -> None:
                 metadata.publish(event, 20)
 
 
-def test_check_when_segments_are_deleted_then_says_which(
-    place: TierPlace, flags: list[str], tmp_path: Path
-) -> None:
+def test_check_names_deleted_segments(place: TierPlace, flags: list[str], tmp_path: Path) -> None:
     """The check of a plan names the segments that were deleted before and after it was made."""
     file = str(tmp_path / "plan.parquet")
     export(*flags, "--save", file)
@@ -350,9 +334,7 @@ def test_export_when_something_is_named_that_nobody_knows_then_it_is_told(
     assert "asked for" not in export(*source, "--topic", "ord*", "--fail-on-gap").stdout
 
 
-def test_export_when_no_store_is_named_then_keys_have_the_prefix_that_is_said(
-    place: TierPlace, tmp_path: Path
-) -> None:
+def test_export_without_store_keeps_the_prefix(place: TierPlace, tmp_path: Path) -> None:
     """An export by metadata without a store writes keys under the given prefix."""
     file = tmp_path / "plan.json"
     export("--embedded", str(place.archive), "--prefix", "tier/", "--save", str(file))

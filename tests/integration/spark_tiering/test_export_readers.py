@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_plan_when_spark_reads_its_table_then_finds_every_range(
-    spark_session: SparkSession, tmp_path: Path
-) -> None:
+def test_plan_when_spark_reads_it_has_ranges(spark_session: SparkSession, tmp_path: Path) -> None:
     """Spark reads names, lists of leader epochs and nulls from the plan's table."""
     plan = plan_of(
         shard_with(

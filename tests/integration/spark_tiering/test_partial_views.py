@@ -10,8 +10,7 @@ import pytest
 from rlmm.errors import NotReady
 from rlmm.metadata.assignment import Assignment
 from tests.support.cli.tier_command import Command, said_on_stderr, trees
-from tests.support.datasource.local_reading import rows_read
-from tests.support.datasource.readable_tiers import tier_in, usual_log
+from tests.support.datasource.readable_tiers import rows_read, tier_in, usual_log
 from tests.support.server.memory_service import PLACES, ServedMetadata
 from tests.support.tier.job_folders import TierPlace
 

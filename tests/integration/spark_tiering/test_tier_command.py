@@ -83,9 +83,7 @@ def test_plan_when_made_then_changes_nothing_that_is_there(tier: Command, comman
 
 
 @pytest.mark.parametrize("command", ["plan", "dry-run"])
-def test_plan_when_nothing_is_there_yet_then_makes_nothing(
-    tier: Command, tmp_path: Path, command: str
-) -> None:
+def test_plan_without_an_archive_makes_none(tier: Command, tmp_path: Path, command: str) -> None:
     """A plan without an existing archive treats it as empty and makes neither log nor store."""
     changes = {"embedded": str(tmp_path / "new"), "store": str(tmp_path / "objects")}
     more = () if command == "plan" else ("--dry-run",)
@@ -97,9 +95,7 @@ def test_plan_when_nothing_is_there_yet_then_makes_nothing(
     assert not (tmp_path / "objects").exists()
 
 
-def test_saved_plan_when_run_then_is_carried_out_and_once_only(
-    tier: Command, tmp_path: Path
-) -> None:
+def test_saved_plan_when_run_then_is_carried_out_once(tier: Command, tmp_path: Path) -> None:
     """A saved plan runs exactly once; a second run is refused as stale."""
     file = tmp_path / "plan.json"
     assert tier.plan("--topic", "pay*", save=str(file)).exit_code == 0
@@ -113,9 +109,7 @@ def test_saved_plan_when_run_then_is_carried_out_and_once_only(
     assert trees(tier.place)[0] == before
 
 
-def test_plan_that_is_saved_when_no_log_is_there_yet_then_can_be_carried_out(
-    tier: Command, tmp_path: Path
-) -> None:
+def test_plan_saved_without_a_log_can_be_carried_out(tier: Command, tmp_path: Path) -> None:
     """A saved plan without an existing log creates only that log, and can be carried out."""
     changes = {"embedded": str(tmp_path / "new"), "store": str(tmp_path / "objects")}
     file = tmp_path / "plan.json"
@@ -165,7 +159,7 @@ def read_terminal(descriptor: int) -> bytes:
         return b""
 
 
-def test_job_on_a_terminal_when_told_to_end_then_finishes_what_it_began_and_says_so(
+def test_job_on_a_terminal_when_terminated_then_finishes_its_copies(
     tmp_path: Path,
 ) -> None:
     """On a terminal one line is rewritten; after SIGTERM the job finishes its copies."""

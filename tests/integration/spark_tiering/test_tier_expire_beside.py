@@ -22,7 +22,7 @@ from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.opening import process_store
-from tests.support.cli.expire_command import codes, document, expired, moved, run, writing
+from tests.support.cli.expire_command import codes, document, expired, run
 from tests.support.cli.tier_command import Command
 from tests.support.kafka.fake_cluster import FakeCluster, settings
 from tests.support.tier.job_folders import JOBS, ORDERS, PAYMENTS, TierPlace, WatchedUnits
@@ -36,7 +36,7 @@ DS = SegmentState.DELETE_SEGMENT_STARTED
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
-def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_on(
+def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it(
     tier: Command,
 ) -> None:
     """A topic is left to its running copy job, and expires when that is over."""
@@ -112,7 +112,7 @@ def test_f125_prefix_when_it_has_changed_then_old_objects_go_without_asking_twic
     assert first.start_offset < second.start_offset
 
 
-def test_f125_prefix_when_the_old_one_is_not_named_then_what_was_not_there_is_told(
+def test_f125_prefix_when_the_old_one_is_not_named_then_is_asked_for(
     tmp_path: Path,
 ) -> None:
     """Absent objects stop a run unless the operator declares them gone."""
@@ -141,9 +141,7 @@ def told_cluster(is_tiered: bool = False, **said: Any) -> FakeCluster:
 
 
 @pytest.mark.parametrize("is_tiered", [True, False], ids=["live brokers", "not described"])
-def test_topic_when_live_brokers_may_expire_it_then_is_refused_by_name_and_others_go_on(
-    tier: Command, is_tiered: bool
-) -> None:
+def test_topic_when_live_brokers_may_expire_it_is_refused(tier: Command, is_tiered: bool) -> None:
     """A topic of live brokers, or one that the cluster hides, is refused; others go on."""
     cluster, kind = told_cluster(is_tiered), kinds.EXPIRE_LIVE
     if not is_tiered:
@@ -170,7 +168,7 @@ def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(tie
     assert tier.place.segments() == []
 
 
-def test_archive_when_the_local_log_begins_later_then_it_does_not_unless_asked_for(
+def test_archive_when_the_local_log_begins_later_then_expires_nothing(
     tier: Command,
 ) -> None:
     """A later local log start expires nothing of an archive, unless asked for."""
@@ -187,32 +185,3 @@ def test_deleted_topics_of_an_archive_when_asked_for_then_refused(tier: Command)
     """Deleted topics of an archive are kept, and a request to expire them is refused."""
     with pytest.raises(ConfigError, match="--deleted-topics would end it"):
         run(tier.place, cluster=told_cluster(), drops_deleted_topics=True)
-
-
-def test_f116_topic_when_its_cluster_has_deleted_it_then_goes_only_when_asked_for(
-    tier: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Begun deletions are completed; the rest of a deleted topic goes with the flag."""
-    monkeypatch.setattr(FakeCluster, "cluster_id", _id_of(tier.place))
-    cluster = told_cluster()
-    gone = replace(cluster, topics_there={"payments": cluster.topics_there["payments"]})
-    moved(tier.place, tier.place.segments()[0], DS)
-    report = run(tier.place, cluster=gone, retention_ms=-1)
-    assert [one.reason.value for one in report.receipts] == ["deletion-begun"]
-    (finding,) = report.findings()
-    assert (finding.kind, finding.fields["segments"]) == (kinds.EXPIRE_DELETION, 1)
-    assert not report.is_fine
-    report = run(tier.place, cluster=gone, retention_ms=-1, drops_deleted_topics=True)
-    assert [one.reason.value for one in report.receipts] == ["topic-deleted"]
-    assert report.is_fine
-    assert {one.id.partition for one in tier.place.check()} == {PAYMENTS}
-
-
-def _id_of(place: TierPlace) -> Any:
-    with writing(place) as metadata:
-        found = metadata.cluster_id
-
-    async def cluster_id(_: FakeCluster) -> str:
-        return found
-
-    return cluster_id

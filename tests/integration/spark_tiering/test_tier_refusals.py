@@ -1,7 +1,8 @@
-"""`rlmm tier` with impossible input: one line, the exit code of its kind, and nothing published."""
+"""`rlmm tier` with impossible input, and open windows: one line, and nothing published."""
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,16 +10,24 @@ import pytest
 
 from rlmm.errors import EngineUnfit
 from rlmm.metadata.assignment import Assignment
+from spark_tiering.adopt.journal import AdoptionStep
+from spark_tiering.adopt.journal_store import JournalBook
+from spark_tiering.job_registry.job_store import JobStore, JobTopic
+from spark_tiering.stores.opening import open_store
 from spark_tiering.tier_metadata.settings import SidecarAccess
 from tests.support.cli.tier_command import Command, said_on_stderr, trees
 from tests.support.server.memory_service import ServedMetadata
 from tests.support.stores.s3_stub_requests import BUCKET, Trouble
-from tests.support.tier.job_folders import JOBS, PAYMENTS, TierPlace
+from tests.support.tier.job_folders import JOBS, ORDERS, PAYMENTS, TierPlace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from click.testing import Result
+
+    from spark_tiering.adopt.journal import AdoptionJournal
     from tests.support.stores.s3_stub import ObjectStub
+
 
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
@@ -127,9 +136,7 @@ def test_bucket_that_cannot_be_used_when_named_then_is_told_before_segments_are_
 
 
 @pytest.mark.parametrize("command", ["plan", "run"])
-def test_f109_segment_that_is_torn_when_met_then_is_named_and_others_are_copied(
-    tier: Command, command: str
-) -> None:
+def test_f109_torn_segment_is_named_and_others_are_copied(tier: Command, command: str) -> None:
     """A torn segment is named in one line without events, and others are copied."""
     log = tier.place.file("00000000000000000000.log")
     log.write_bytes(log.read_bytes()[:-100])
@@ -165,3 +172,84 @@ def test_archive_that_another_process_has_when_asked_for_then_is_one_line(tier: 
     (line,) = said_on_stderr(result)
     assert line.startswith("rlmm: folder-in-use: ")
     assert not tier.place.objects(JOBS)
+
+
+TOPIC = JobTopic(ORDERS.topic, ORDERS.topic_id)
+TROUBLE = "brokers did not go on behind the last copies"
+
+
+@pytest.fixture
+def copied_tier(tmp_path: Path) -> Command:
+    found = Command(TierPlace(tmp_path))
+    assert found.run().exit_code == 0
+    return found
+
+
+def shown(copied_tier: Command) -> dict[str, list[dict[str, str]]]:
+    told: dict[str, list[dict[str, str]]] = json.loads(
+        status(copied_tier, "--output", "json").stdout
+    )
+    return told
+
+
+def status(copied_tier: Command, *more: str) -> Result:
+    return copied_tier("status", *copied_tier.store, *more)
+
+
+def journal(
+    copied_tier: Command, *steps: AdoptionStep, newest: AdoptionJournal | None = None
+) -> AdoptionJournal:
+    (job_id,) = (one["jobId"] for one in shown(copied_tier)["jobs"])
+    with open_store(copied_tier.place.store_settings) as store:
+        kept = JobStore(store, "")
+        book = JournalBook(kept, TOPIC)
+        if newest is None:
+            newest = book.first(None, "cluster", job_id, {"retention.ms": "1000"}, {0: 0})
+            book.write(newest)
+        for step in steps:
+            newest = newest.to(step, job_id, kept.now_ms(), TROUBLE)
+            book.write(newest)
+    return newest
+
+
+def test_status_when_a_window_was_left_open_then_names_it(
+    copied_tier: Command,
+) -> None:
+    """The status of an open window shows topic, step, job and trouble with exit code 1."""
+    assert status(copied_tier).exit_code == 0
+    left = journal(copied_tier, AdoptionStep.OPEN)
+    said = status(copied_tier)
+    assert said.exit_code == 1
+    _, _, windows = said.stdout.partition("topics whose copying and retention are off\n")
+    for word in (TOPIC.name, left.step.value, left.job_id, "ended"):
+        assert word in windows
+    assert f"{TOPIC.name}: {TROUBLE}\n" in windows
+    (row,) = shown(copied_tier)["windows"]
+    assert (row["topic"], row["step"], row["jobId"]) == (TOPIC.name, "open", left.job_id)
+    assert (row["standing"], row["trouble"]) == ("ended", TROUBLE)
+    journal(
+        copied_tier, AdoptionStep.CLOSING, AdoptionStep.RESTORING, AdoptionStep.CLOSED, newest=left
+    )
+    said = status(copied_tier)
+    assert (said.exit_code, "copying and retention" in said.stdout) == (0, False)
+    assert shown(copied_tier)["windows"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("run", "--adopt"), "--topic"),
+        (("run", "--adopt", "--topic", "orders"), "--bootstrap-server"),
+        (("adopt", "resume", "orders"), "--bootstrap-server"),
+        (("adopt", "abort", "orders"), "--bootstrap-server"),
+    ],
+    ids=["no-topic", "run-offline", "resume-offline", "abort-offline"],
+)
+def test_impossible_adoption(copied_tier: Command, arguments: tuple[str, ...], word: str) -> None:
+    """An adoption without consent by topic name, or without a cluster, is refused in one line."""
+    before = copied_tier.place.objects()
+    result = copied_tier(*arguments, *copied_tier.flags())
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert word in line
+    assert copied_tier.place.objects() == before

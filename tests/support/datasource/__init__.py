@@ -1,8 +1,7 @@
 """
 The Spark data source, mostly without Spark.
 
-    readable_tiers   tiers to read: a log in a folder, metadata, plans of both
-    local_reading    the data source planned and read in this process
+    readable_tiers   tiers to read, and the data source planned and read in this process
     extents          extents of read plans
     decoded_rows     rows by the decoder and by readers that know nothing of it
     killed_readers   a source whose readers are killed as by an out-of-memory killer

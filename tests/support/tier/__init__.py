@@ -11,7 +11,7 @@ Jobs over the tier: copy, verify, audit, expire, adopt, rebuild, read plans.
     simulated_jobs      a metadata log, a store and a source in memory, and drivers that die
     simulated_adoption  a topic that a broker tiers, in memory, while a job adopts it
     adopted_broker      a real broker that copies less than is written
-    simulated_expiry    a run that expires segments, in memory
+    simulated_expiry    the lives of segments in an embedded log
     audited_tiers       a tier in memory that is audited
     audit_process       an audit in a process of its own, whose memory is measured
     large_tiers         a tier of any number of segments with faults in known places

@@ -108,9 +108,7 @@ async def test_f114_what_is_open_for_less_than_its_own_threshold_is_no_finding()
     assert stuck_in(segments, replace(KNOWN, now_ms=HOUR_MS)) == []
 
 
-async def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last_event() -> (
-    None
-):
+async def test_f116_half_finished_topic_deletion_is_listed_with_bytes() -> None:
     """The list has one entry for each topic id until every segment is gone."""
     moment = await moment_of(
         [

@@ -29,9 +29,7 @@ BATCH = 1171
 
 @pytest.mark.parametrize("options", [PLAIN, ZSTD])
 @pytest.mark.parametrize("prefix", ["", "tier/"])
-def test_tier_when_nothing_is_wrong_then_nothing_is_found(
-    tiered: Callable[..., TierPlace], options: CopyOptions, prefix: str
-) -> None:
+def test_sound_tier(tiered: Callable[..., TierPlace], options: CopyOptions, prefix: str) -> None:
     """Verify of a whole tier takes three requests for each segment, and two more for reading."""
     place = tiered(options, prefix)
     report = verify(place)
@@ -68,7 +66,7 @@ def test_f121_object_when_it_is_gone_then_kind_and_offsets_are_told(
     assert not report.is_fine
 
 
-def test_f121_segment_when_all_its_objects_are_gone_then_each_is_told(
+def test_f121_segment_when_all_its_objects_are_gone_names_each(
     place: TierPlace, one: Stored
 ) -> None:
     """A segment without objects has a finding for each, and loses its offsets once."""
@@ -81,9 +79,7 @@ def test_f121_segment_when_all_its_objects_are_gone_then_each_is_told(
     assert dict(report.lost) == {ORDERS: ((0, 119),)}
 
 
-def test_log_when_it_is_cut_then_its_length_is_told_and_reading_says_which_offsets(
-    place: TierPlace, one: Stored
-) -> None:
+def test_cut_log_has_another_length_and_lost_offsets(place: TierPlace, one: Stored) -> None:
     """A cut log may lack all its offsets; a full read loses those from the cut batch on."""
     one.put(LOG, one.get(LOG)[: 7 * BATCH + 5])
     assert told(verify(place))[0] == ("TIER-OBJECT-LENGTH", "log", [FIRST])
@@ -93,9 +89,7 @@ def test_log_when_it_is_cut_then_its_length_is_told_and_reading_says_which_offse
 
 
 @pytest.mark.parametrize("extra", [b"x", bytes(5000)])
-def test_log_when_it_is_longer_than_told_then_its_length_is_told(
-    place: TierPlace, one: Stored, extra: bytes
-) -> None:
+def test_log_longer_than_its_manifest(place: TierPlace, one: Stored, extra: bytes) -> None:
     """A log longer than in its manifest loses no offsets, as ranges go by the manifest."""
     one.put(LOG, one.get(LOG) + extra)
     codes = [code for code, _, _ in told(verify(place))]
@@ -103,9 +97,7 @@ def test_log_when_it_is_longer_than_told_then_its_length_is_told(
     assert not verify(place, DEEP).lost
 
 
-def test_log_when_a_bit_is_flipped_then_its_sum_tells_and_reading_says_which_offsets(
-    place: TierPlace, one: Stored
-) -> None:
+def test_flipped_bit_shows_in_the_sum_and_loses_a_batch(place: TierPlace, one: Stored) -> None:
     """A flipped bit shows in the checksum, and a full read loses its one batch."""
     one.flip(LOG, 5 * BATCH + 200)
     assert told(verify(place)) == [("TIER-OBJECT-DAMAGED", "log", [FIRST])]
@@ -120,7 +112,7 @@ def test_log_when_a_bit_is_flipped_then_its_sum_tells_and_reading_says_which_off
     assert told(verify(place, DEEP)) == [("TIER-BATCH-DAMAGED", "log", [[50, 59]])]
 
 
-def test_log_when_a_compressed_chunk_is_damaged_then_its_batches_are_lost(
+def test_log_when_a_chunk_is_damaged_loses_batches(
     tiered: Callable[..., TierPlace],
 ) -> None:
     """A damaged chunk loses its batches, up to the next one that the offset index names."""
@@ -165,9 +157,7 @@ def test_manifest_when_it_is_unreadable_or_contradicts_the_metadata_then_it_is_t
     assert told(verify(place, DEEP)) == [(code, "rsm-manifest", lost)]
 
 
-def test_manifest_when_it_is_of_another_size_then_its_log_is_not_read_by_it(
-    place: TierPlace, one: Stored, two: Stored
-) -> None:
+def test_manifest_of_another_size_is_not_used(place: TierPlace, one: Stored, two: Stored) -> None:
     """A log is not read by a manifest of another size, although all three objects fit."""
     for kind in ObjectKind:
         one.put(kind, two.get(kind))
@@ -269,9 +259,7 @@ def test_object_when_its_content_is_damaged_then_reading_tells_what_is_lost(
     assert dict(deep.lost) == ({ORDERS: lost} if lost else {})
 
 
-def test_indexes_when_their_object_is_cut_then_its_length_is_told_once(
-    place: TierPlace, one: Stored
-) -> None:
+def test_indexes_when_cut_then_are_one_finding(place: TierPlace, one: Stored) -> None:
     """A cut index object is one finding for its length and not one for each index."""
     one.put(INDEXES, one.get(INDEXES)[:-1])
     one.forget_sums()
@@ -296,9 +284,7 @@ def with_keys(keys: KeyFiles) -> VerifyOptions:
     return replace(DEEP, key_ring=keys.settings)
 
 
-def test_encrypted_tier_when_looked_at_then_its_objects_are_judged_without_a_key(
-    sealed: TierPlace, keys: KeyFiles
-) -> None:
+def test_encrypted_tier_is_judged_without_a_key(sealed: TierPlace, keys: KeyFiles) -> None:
     """Verify judges lengths of encrypted objects without a key, and needs it only to read them."""
     assert verify(sealed).is_fine
     report = verify(sealed, with_keys(keys))
@@ -306,9 +292,7 @@ def test_encrypted_tier_when_looked_at_then_its_objects_are_judged_without_a_key
     assert report.work.opened == 4
 
 
-def test_encrypted_tier_when_read_without_its_keys_then_that_is_told(
-    sealed: TierPlace, keys: KeyFiles
-) -> None:
+def test_encrypted_tier_read_without_keys_is_named(sealed: TierPlace, keys: KeyFiles) -> None:
     """Verify reports encrypted objects without a key, and counts no record as lost."""
     report = verify(sealed, DEEP)
     assert {code for code, _, _ in told(report)} == {"TIER-OBJECT-ENCRYPTED"}

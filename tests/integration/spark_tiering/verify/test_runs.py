@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES
 
 
-def test_f125_tier_when_the_prefix_is_changed_then_objects_are_found_under_the_old_one(
+def test_f125_changed_prefix_finds_old_objects(
     tiered: Callable[..., TierPlace],
 ) -> None:
     """Objects under an old prefix count as whole for one extra request."""
@@ -43,7 +43,7 @@ def test_f125_tier_when_the_prefix_is_changed_then_objects_are_found_under_the_o
     assert any("older prefix" in note for note in report.notes)
 
 
-def test_f125_segment_when_its_custom_metadata_names_the_old_prefix_then_it_is_found(
+def test_f125_custom_metadata_names_the_old_prefix(
     tiered: Callable[..., TierPlace],
 ) -> None:
     """Custom metadata with the old prefix leads verify to a segment without an option."""
@@ -68,9 +68,7 @@ class Meanwhile(InProcess):
         return outcomes
 
 
-def test_segment_when_it_is_deleted_while_it_is_looked_at_then_it_is_no_finding(
-    place: TierPlace, one: Stored
-) -> None:
+def test_segment_deleted_meanwhile_is_no_finding(place: TierPlace, one: Stored) -> None:
     """A segment deleted meanwhile is no finding, as its metadata changes before its objects."""
     for kind in ObjectKind:
         one.put(kind, None)
@@ -84,9 +82,7 @@ def test_segment_when_it_is_deleted_while_it_is_looked_at_then_it_is_no_finding(
 
 
 @pytest.mark.parametrize("left", [(), (LOG,), (LOG, INDEXES), tuple(ObjectKind)])
-def test_f121_copies_when_they_are_open_then_nobody_expects_their_objects(
-    tmp_path: Path, left: tuple[ObjectKind, ...]
-) -> None:
+def test_f121_open_copies_need_no_objects(tmp_path: Path, left: tuple[ObjectKind, ...]) -> None:
     """Missing objects of open copies are no finding."""
     place = TierPlace(tmp_path)
     place.run(engine=WatchedUnits(lost=[120]))
@@ -98,7 +94,7 @@ def test_f121_copies_when_they_are_open_then_nobody_expects_their_objects(
     assert report.segments_total == 2
 
 
-def test_store_when_it_fails_then_segments_are_told_as_not_looked_at(
+def test_store_fault_is_no_missing_object(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failing store leaves segments as not verified, never as missing."""
@@ -153,7 +149,7 @@ def test_run_when_it_is_stopped_and_units_are_lost_in_the_middle_then_goes_on_be
     assert verify(place, VerifyOptions(after=report.after)).work.segments == 3
 
 
-def test_metadata_when_many_things_are_wrong_is_asked_anew_in_between(
+def test_metadata_is_read_anew_in_between(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Verify bounds the number of suspects that it holds by asking the metadata in between."""
@@ -176,9 +172,7 @@ def test_metadata_when_many_things_are_wrong_is_asked_anew_in_between(
     assert len(report.lost) == 2
 
 
-def test_pace_when_it_is_set_then_reading_keeps_to_it(
-    place: TierPlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pace_when_set_then_is_kept(place: TierPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verify may read one second's worth of bytes at once and waits for the rest."""
     slept: list[float] = []
     monkeypatch.setattr(

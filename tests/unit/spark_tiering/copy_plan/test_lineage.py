@@ -18,7 +18,6 @@ from tests.support.tier.copy_plans import (
     copied,
     cut,
     image,
-    own_epochs,
     planned,
     ranges,
     reasons,
@@ -148,11 +147,6 @@ def test_adoption_when_the_topic_or_its_start_is_not_known_then_is_refused(
     assert reasons(planned(cut(10, 20), *known, rule=ADOPT, **of_source)) == [(expected, 10, 20)]
 
 
-def test_epochs_of_a_part_when_cut_then_begin_with_it() -> None:
-    """The epochs of a cut part begin with the epoch in force at its base offset."""
-    assert own_epochs(((0, 0), (2, 50)), 40, 60) == ((0, 40), (2, 50))
-
-
 CS, CF, DS, DF = SegmentState
 
 
@@ -184,15 +178,6 @@ def test_f102_copy_when_it_is_not_finished_then_covers_nothing(state: SegmentSta
     )
     both = Coverage([held_copy(0, 100, state=state), held_copy(0, 100)])
     assert both.lacks(epochs, 0, 100) == ()
-
-
-def test_f103_coverage_when_leaders_rolled_elsewhere_then_goes_by_offsets() -> None:
-    """Coverage goes by offsets: 200 to 209 are missing although base offset 100 is tiered."""
-    coverage = Coverage([held_copy(0, 100), held_copy(100, 200)])
-    epochs = ((0, 0),)
-    assert coverage.lacks(epochs, 0, 90) == ()
-    assert coverage.lacks(epochs, 90, 210) == (EpochSpan(0, 200, 210),)
-    assert coverage.lacks(epochs, 210, 300) == (EpochSpan(0, 210, 300),)
 
 
 RANGES = st.tuples(st.integers(0, 12), st.integers(1, 5), st.integers(0, 1)).map(

@@ -85,39 +85,26 @@ def test_open_copy_when_unknown_blocks_range(found: list[OpenCopyEvidence], expe
 
 @pytest.mark.parametrize("objects", list(StoredObjects))
 def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects) -> None:
-    """A copy whose deletion began is deleted, and its segment copied again."""
+    """A copy whose deletion its own ended job began is deleted, and its segment copied again."""
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, objects)])
     assert [(one.state, one.reason.value) for one in plan.ends] == [(DELETING, "deletion-begun")]
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
+    for writer in (OpenCopyWriter.ALIVE, OpenCopyWriter.FOREIGN):
+        assert not planned(SEGMENTS, going, evidence=[evidence(going, objects, writer)]).ends
 
 
-@pytest.mark.parametrize("writer", [OpenCopyWriter.ALIVE, OpenCopyWriter.FOREIGN])
-def test_f114_deletion_when_it_is_somebody_elses_then_is_left(writer: OpenCopyWriter) -> None:
-    """A deletion of another client, such as a broker's retention, is left to it."""
-    going = replace(OPEN, state=DELETING)
-    plan = planned(SEGMENTS, going, evidence=[evidence(going, NONE, writer)])
-    assert not plan.ends
-
-
-def test_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> None:
-    """A copy ends by DELETE_SEGMENT_STARTED and DELETE_SEGMENT_FINISHED, the only legal order."""
-    plan = plan_of([source(SEGMENTS)], image(OPEN), evidence=[evidence(OPEN, DAMAGED)])
+def test_f104_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> None:
+    """A copy ends by DELETE_SEGMENT_STARTED and FINISHED in order, with its custom metadata."""
+    ended = copied("open", 100, 200, STARTED, custom=b"\x01\x02")
+    plan = plan_of([source(SEGMENTS)], image(ended), evidence=[evidence(ended, DAMAGED)])
     (part,) = plan.partitions
     (end,) = part.ends
-    ended = OPEN
     for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
-        ended = ended.updated(plan.end_event(part.partition, end, state, 7))
+        event = plan.end_event(part.partition, end, state, 7)
+        assert event.custom_metadata == b"\x01\x02"
+        ended = ended.updated(event)
         assert ended.state is state
-
-
-def test_f104_custom_metadata_when_a_copy_is_ended_then_is_kept() -> None:
-    """The custom metadata of a segment stays with it until its deletion is finished."""
-    going = copied("open", 100, 200, DELETING, custom=b"\x01\x02")
-    plan = plan_of([source(SEGMENTS)], image(going), evidence=[evidence(going)])
-    (part,) = plan.partitions
-    event = plan.end_event(part.partition, part.ends[0], SegmentState.DELETE_SEGMENT_FINISHED, 7)
-    assert event.custom_metadata == b"\x01\x02"
 
 
 CHANGED: dict[str, tuple[tuple[int, int], dict[str, Any], str]] = {

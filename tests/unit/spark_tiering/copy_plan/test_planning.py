@@ -10,7 +10,6 @@ import pytest
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState
-from spark_tiering.copy_plan.candidates import Candidate, NotYet, judge_segments
 from spark_tiering.copy_plan.inputs import (
     MetadataImage,
     OpenCopyEvidence,
@@ -23,7 +22,6 @@ from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import parse_object_key
-from spark_tiering.segments.segment_listing import ListedSegment
 from tests.support.builders import TOPIC_ID, tp
 from tests.support.partitions.segments import example_partition, inspect_all
 from tests.support.tier.copy_plans import (
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.segment import SegmentState
     from spark_tiering.copy_plan.inputs import SourceSegment
-    from spark_tiering.segments.leader_epochs import Epochs
 
 
 def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
@@ -58,6 +55,7 @@ def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
     plan = planned(cut(0, 10, 25, 30, is_active=True))
     assert ranges(plan) == [("copy", 0, 10), ("copy", 10, 25), ("copy", 25, 30)]
     assert reasons(plan) == [("active", 30, None)]
+    assert "30" in plan.left_out[0].detail
     assert [one.turn for one in plan.copies] == [0, 1, 2]
     assert not plan.gaps
 
@@ -105,21 +103,25 @@ def test_f106_partition_when_its_metadata_is_not_ready_then_nothing_is_written()
     assert (part.image_digest, part.metadata_partition) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("of_source", "expected"),
-    [
-        pytest.param({"stable": None}, "last-stable-offset-unknown", id="stability unknown"),
-        pytest.param({"stable": 9}, "above-last-stable-offset", id="not stable"),
-        pytest.param({"history": None}, "leader-epoch-unknown", id="no history"),
-        pytest.param({"history": ((1, 5),)}, "leader-epoch-unknown", id="history begins above"),
-        pytest.param({"history": ((1, 0),)}, "leader-epochs-disagree", id="another history"),
-        pytest.param({"is_tiered": True}, "broker-copies", id="a broker tiers it"),
-    ],
-)
-def test_f109_segment_when_unfit_is_left_out(of_source: dict[str, Any], expected: str) -> None:
+UNFIT: dict[str, tuple[dict[str, Any], str, str]] = {
+    "stability unknown": ({"stable": None}, "last-stable-offset-unknown", "250"),
+    "last record open": ({"stable": 250}, "above-last-stable-offset", "below 250"),
+    "all open": ({"stable": 0}, "above-last-stable-offset", "below 0"),
+    "no history": ({"history": None}, "leader-epoch-unknown", "offset 120"),
+    "empty history": ({"history": ()}, "leader-epoch-unknown", "offset 120"),
+    "history begins above": ({"history": ((1, 200),)}, "leader-epoch-unknown", "offset 120"),
+    "another history": ({"history": ((1, 0),)}, "leader-epochs-disagree", ""),
+    "a broker tiers it": ({"is_tiered": True}, "broker-copies", ""),
+}
+
+
+@pytest.mark.parametrize(("of_source", "reason", "text"), UNFIT.values(), ids=UNFIT)
+def test_f109_unfit_segment_is_left_out(of_source: dict[str, Any], reason: str, text: str) -> None:
     """A segment that is not stable, or whose leader epoch is unknown, is left out with a reason."""
-    plan = planned(cut(0, 10), **of_source)
-    assert (ranges(plan), reasons(plan)) == ([], [(expected, 0, 10)])
+    plan = planned(cut(120, 251), **of_source)
+    assert (ranges(plan), reasons(plan)) == ([], [(reason, 120, 251)])
+    assert text in plan.left_out[0].detail
+    assert ranges(planned(cut(120, 251), stable=251)) == [("copy", 120, 251)]
 
 
 @pytest.mark.parametrize(
@@ -272,26 +274,19 @@ def test_details_when_taken_from_inspections_then_make_a_plan_of_real_segments()
         assert copy.indexes_bytes > 0
 
 
-@pytest.mark.parametrize(
-    ("mode", "with_compacted", "is_copied"),
-    [
-        (CopyMode.ARCHIVE, False, False),
-        (CopyMode.ARCHIVE, True, True),
-        (CopyMode.ADOPT, False, False),
-        (CopyMode.ADOPT, True, False),
-    ],
-)
-def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied(
-    mode: CopyMode, with_compacted: bool, is_copied: bool
-) -> None:
+@pytest.mark.parametrize("mode", CopyMode)
+@pytest.mark.parametrize("is_wanted", [False, True])
+def test_compacted_topic_is_copied_on_request_only(mode: CopyMode, is_wanted: bool) -> None:
     """A compacted topic is copied only on request, as brokers tier no such topic."""
     kept = source(cut(0, 10, 20), is_tiered=mode is CopyMode.ADOPT, log_start=0)
-    rule = rules(mode, filters=SegmentSelection(with_compacted=with_compacted))
+    rule = rules(mode, filters=SegmentSelection(with_compacted=is_wanted))
     (found,) = plan_of([replace(kept, is_compacted=True)], rule=rule).partitions
-    assert bool(found.copies) is is_copied
     reasons_of = {run.reason: run.detail for run in found.left_out}
-    assert (NotCopiedReason.COMPACTED in reasons_of) is not is_copied
-    if not is_copied:
+    if is_wanted and mode is CopyMode.ARCHIVE:
+        assert found.copies
+        assert NotCopiedReason.COMPACTED not in reasons_of
+    else:
+        assert not found.copies
         assert "cleanup.policy has compact" in reasons_of[NotCopiedReason.COMPACTED]
 
 
@@ -304,42 +299,3 @@ def test_segment_when_empty_and_compacted_is_skipped(is_compacted: bool, copies:
     (found,) = plan_of([emptied], rule=rule).partitions
     assert [one.start_offset for one in found.copies] == copies
     assert (NotCopiedReason.EMPTY in [run.reason for run in found.left_out]) is is_compacted
-
-
-SEGMENT = ListedSegment(120, 251)
-EPOCHS = ((4, 0), (6, 200), (9, 251))
-
-
-REASON = NotCopiedReason
-AGAINST: dict[str, tuple[ListedSegment, Epochs | None, int | None, NotCopiedReason, str]] = {
-    "active": (ListedSegment(251, None), EPOCHS, 999, REASON.ACTIVE, "251"),
-    "unknown": (SEGMENT, EPOCHS, None, REASON.STABILITY_UNKNOWN, "250"),
-    "last record open": (SEGMENT, EPOCHS, 250, REASON.UNSTABLE, "below 250"),
-    "all open": (SEGMENT, EPOCHS, 0, REASON.UNSTABLE, "below 0"),
-    "no history": (SEGMENT, None, 251, REASON.EPOCH_UNKNOWN, "offset 120"),
-    "empty history": (SEGMENT, (), 251, REASON.EPOCH_UNKNOWN, "offset 120"),
-    "begins too late": (SEGMENT, ((6, 200),), 251, REASON.EPOCH_UNKNOWN, "offset 120"),
-}
-
-
-@pytest.mark.parametrize(
-    ("segment", "epochs", "last_stable_offset", "reason", "text"), AGAINST.values(), ids=AGAINST
-)
-def test_f109_segment_when_something_is_against_it_then_is_not_copied(
-    segment: ListedSegment,
-    epochs: Epochs | None,
-    last_stable_offset: int | None,
-    reason: NotCopiedReason,
-    text: str,
-) -> None:
-    """An active, unstable or unknown segment is not copied."""
-    (found,) = judge_segments([segment], epochs, last_stable_offset)
-    assert isinstance(found, NotYet)
-    assert (found.segment, found.reason) == (segment, reason)
-    assert text in found.detail
-
-
-def test_segment_when_nothing_is_against_it_then_is_a_candidate_with_its_epochs() -> None:
-    """A segment that ends at the last stable offset is a candidate, with its own epochs."""
-    found = judge_segments([SEGMENT], EPOCHS, 251)
-    assert found == [Candidate(120, 251, ((4, 120), (6, 200)))]

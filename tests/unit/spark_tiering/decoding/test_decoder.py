@@ -1,8 +1,9 @@
-"""The decoder's promises to its caller."""
+"""The decoder's promises to its caller, and aborted transactions."""
 
 from __future__ import annotations
 
 import pickle
+import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,13 +14,16 @@ from rlmm.records.compression import Compression
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, records_of
 from spark_tiering.decoding import (
+    AbortedSearch,
     AbortedTransaction,
     BatchDecoder,
     DecodingFault,
     DecodingFaultKind,
+    read_txn_index,
     schema_of,
 )
 from spark_tiering.decoding import decompression as inflating
+from spark_tiering.decoding.aborted import AbortedRanges
 from tests.support.datasource.decoded_rows import Row, decode, in_small, wanted
 from tests.support.records.batches import forge
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pyarrow as pa
+
 
 ONE = build_batch(records_of([b"one"], 0, 1_000), 0)
 TWO = build_batch(records_of([b"two", b"three"], 1, 2_000), 1)
@@ -166,11 +171,15 @@ def test_rows_when_they_are_many_then_they_come_some_at_a_time() -> None:
 
 @pytest.mark.parametrize("codec", Compression)
 def test_batch_when_its_last_record_is_gone_then_it_is_stepped_over(codec: Compression) -> None:
-    """An empty batch that compaction left is passed over, whatever its codec."""
+    """An empty batch that compaction left is passed over and counts for the end offset."""
     empty = forge(b"", 0, base_offset=4, attributes=codec)
     found = decode(LOG + empty + build_batch(records_of([b"five"], 5), 5))
     assert found.fault is None
     assert [row.offset for row in found.rows] == [0, 1, 2, 3, 5]
+    decoder = BatchDecoder(wanted())
+    assert decoder.next_offset == 0
+    assert batches_of(decoder.feed(LOG + empty))
+    assert decoder.next_offset == 5
 
 
 def test_decoder_when_the_end_was_reached_then_it_is_done_and_takes_no_more() -> None:
@@ -182,14 +191,6 @@ def test_decoder_when_the_end_was_reached_then_it_is_done_and_takes_no_more() ->
     assert decoder.finish() is None
     assert not list(decoder.feed(b"anything"))
     assert (decoder.counts.rows, decoder.counts.outside) == (1, 3)
-
-
-def test_decoder_when_a_log_was_walked_over_then_it_tells_where_it_ends() -> None:
-    """The decoder's end offset counts dropped batches."""
-    decoder = BatchDecoder(wanted(columns=("key",)))
-    assert decoder.next_offset == 0
-    batches_of(decoder.feed(ONE + build_batch([], 1, last_offset=8)))
-    assert decoder.next_offset == 9
 
 
 def test_decoder_when_it_found_a_fault_then_it_is_told_once_and_kept() -> None:
@@ -250,3 +251,66 @@ def test_faults_when_they_are_shown_then_they_say_where_and_what() -> None:
     fault = DecodingFault(DecodingFaultKind.TORN, 61, 7, "the last 3 bytes are no whole batch")
     assert str(fault) == "torn: byte 61, offset 7: the last 3 bytes are no whole batch"
     assert str(DecodingFault(DecodingFaultKind.ZEROS, 0, -1, "x")) == "zeros: byte 0: x"
+
+
+# Producer 4001, offsets 240 to 250, last stable offset 245.
+LITERAL = bytes.fromhex("00000000000000000fa100000000000000f000000000000000fa00000000000000f5")
+ENTRY = AbortedTransaction(4001, 240, 250, 245)
+
+
+def packed(*entry: int) -> bytes:
+    return struct.pack(">hqqqq", *entry)
+
+
+def test_index_when_a_broker_wrote_it_then_entries_are_what_it_says() -> None:
+    """An index gives its literal bytes' entries, and an empty one means no aborts."""
+    assert read_txn_index(LITERAL) == (ENTRY,)
+    assert read_txn_index(memoryview(LITERAL + packed(0, 7, 251, 252, 253))) == (
+        ENTRY,
+        AbortedTransaction(7, 251, 252, 253),
+    )
+    assert read_txn_index(b"") == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (LITERAL[:-1], "33 bytes are no whole entries"),
+        (LITERAL + b"\x00", "35 bytes"),
+        (packed(1, 7, 1, 2, 3), "version 1"),
+        (packed(0, 7, -1, 2, 3), "offsets -1 to 2"),
+        (packed(0, 7, 3, 2, 3), "offsets 3 to 2"),
+        (LITERAL + LITERAL, "last offset 250 behind 250"),
+        (LITERAL + bytes(34), "last offset 0 behind 250"),
+    ],
+)
+def test_index_when_it_is_none_then_is_a_fault_that_says_why(content: bytes, said: str) -> None:
+    """A broken index is refused with its reason; half of it would let aborted records through."""
+    found = read_txn_index(content)
+    assert isinstance(found, DecodingFault)
+    assert said in found.detail
+
+
+def test_search_when_an_entry_says_that_all_is_decided_then_no_index_is_needed_any_more() -> None:
+    """An entry that decides the whole range ends the search, wherever its transaction lies."""
+    search = AbortedSearch(100, 200)
+    search.take([AbortedTransaction(1, 10, 99, 50), AbortedTransaction(2, 90, 100, 90)])
+    assert not search.is_complete
+    search.take([AbortedTransaction(3, 199, 300, 199), AbortedTransaction(4, 200, 310, 200)])
+    assert search.is_complete
+    search.take([AbortedTransaction(5, 150, 320, 321)])
+    assert [entry.producer_id for entry in search.found] == [2, 3]
+    assert AbortedSearch(5, 5).is_complete
+    assert not AbortedSearch(5, 6).is_complete
+
+
+def test_ranges_when_a_producer_aborted_often_then_each_batch_meets_its_own() -> None:
+    """An aborted range reaches from its first offset to its marker, both inclusive."""
+    ranges = AbortedRanges(
+        [AbortedTransaction(1, 10 * at, 10 * at + 3, 0) for at in (4, 0, 8, 7, 3, 5, 1, 6, 2)]
+    )
+    for offset in range(-1, 95):
+        assert ranges.cover(1, offset) == (0 <= offset < 90 and offset % 10 <= 3)
+    assert not ranges.cover(2, 10)
+    assert ranges
+    assert not AbortedRanges([])

@@ -1,7 +1,8 @@
-"""Frames: written with size and checksum, and read, ours or others', never beyond a limit."""
+"""Frames and digests: written and read, ours or others', never beyond a limit."""
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 import cramjam
@@ -9,6 +10,14 @@ import pytest
 import zstandard
 
 from rlmm.records.compression import Compression, DecompressionFault, inflate
+from spark_tiering.layout.digests import (
+    StreamDigest,
+    continued_crc64nvme,
+    crc64nvme_of_parts,
+    crc64nvme_text,
+    digest_of,
+    parse_crc64nvme,
+)
 from spark_tiering.layout.findings import LayoutFault
 from spark_tiering.layout.frames import (
     FrameWriter,
@@ -31,10 +40,6 @@ def test_frame_when_written_says_its_size_and_has_a_checksum() -> None:
     assert FrameWriter().frame(memoryview(CONTENT)) == FRAME
     assert inflate_frame(FRAME, len(CONTENT), "chunk 0") == CONTENT
     assert inflate_frame_up_to(FRAME, len(CONTENT), "chunk 0") == CONTENT
-
-
-def test_frame_of_nothing_when_written_still_says_its_size() -> None:
-    """A frame of no bytes states its size."""
     assert inflate_frame(FrameWriter().frame(b""), 0, "chunk 0") == b""
 
 
@@ -56,12 +61,7 @@ DAMAGED = {
 def test_frame_that_is_not_what_was_stored_is_a_finding(frame: bytes) -> None:
     """A read of any bytes as a frame gives the stored content or a finding that names the chunk."""
     assert_finding(inflate_frame(frame, len(CONTENT), "chunk 7"), LayoutFault.DAMAGED, "chunk 7")
-
-
-def test_frame_of_a_byte_less_than_was_stored_is_a_finding() -> None:
-    """A frame of another content size than expected is a finding that names the chunk."""
-    shorter = FrameWriter().frame(CONTENT[:-1])
-    assert_finding(inflate_frame(shorter, len(CONTENT), "chunk 7"), LayoutFault.LENGTH, "chunk 7")
+    assert_finding(inflate_frame(FRAME, len(CONTENT) + 1, "chunk 7"), LayoutFault.LENGTH, "chunk 7")
 
 
 def test_frame_that_holds_too_much_is_not_inflated() -> None:
@@ -153,3 +153,40 @@ def test_frame_when_bytes_are_damaged_then_content_is_what_the_other_library_rea
             assert not isinstance(other, DecompressionFault)
             assert bytes(other) == found
     assert read > 500
+
+
+CHECK = b"123456789"
+CHECK_CRC = 0xAE8B14860A799888
+"""The check value of CRC-64/NVME in the catalogues."""
+
+
+def test_digest_of_the_check_text_when_asked_is_the_known_one() -> None:
+    """The digest of the check text is the known value in the stores' form."""
+    digest = digest_of(CHECK)
+    assert digest == (9, hashlib.sha256(CHECK).digest(), CHECK_CRC)
+    assert digest.crc64nvme_text == "rosUhgp5mIg="
+    assert digest_of(b"").crc64nvme == 0
+
+
+def test_digest_when_bytes_come_in_pieces_is_that_of_the_whole() -> None:
+    """A digest does not depend on the pieces of its source."""
+    stream = StreamDigest()
+    for piece in (CHECK[:1], b"", memoryview(CHECK)[1:5], CHECK[5:]):
+        stream.add(piece)
+    assert stream.digest() == digest_of(CHECK)
+
+
+def test_sums_of_parts_when_joined_are_the_sum_of_the_whole() -> None:
+    """The joined checksums of parts equal the checksum of the whole object."""
+    parts = [CHECK[:2], b"", CHECK[2:3], CHECK[3:]]
+    sums = [(digest_of(part).crc64nvme, len(part)) for part in parts]
+    assert crc64nvme_of_parts(sums) == CHECK_CRC
+    assert crc64nvme_of_parts([]) == 0
+    assert continued_crc64nvme(continued_crc64nvme(0, CHECK[:5]), CHECK[5:]) == CHECK_CRC
+
+
+@pytest.mark.parametrize("text", ["", "rosUhgp5mI", "rosUhgp5mA==", "r sUhgp5mIg=", "é" * 12])
+def test_sum_that_is_none_when_parsed_is_nothing(text: str) -> None:
+    """A store's checksum in another form counts as no checksum."""
+    assert parse_crc64nvme(text) is None
+    assert parse_crc64nvme(crc64nvme_text(CHECK_CRC)) == CHECK_CRC

@@ -2,30 +2,124 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rlmm.errors import LogUnavailable
 from rlmm.metadata.events import SegmentUpdate
-from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
+from rlmm.metadata.segment import TRANSITIONS, PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.retention.retention import RetentionSettings
-from spark_tiering.maintenance.expire.actions import TierExpireActions
+from spark_tiering.maintenance.expire.actions import RemovalResult, TierExpireActions
 from spark_tiering.maintenance.expire.decision import ExpireOptions, PartitionExpirePlan, decide
 from spark_tiering.maintenance.expire.execution import ExpireExecution, ExpireFate, ExpireReceipt
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import partition_delete, started, tp
 from tests.support.tier.job_parts import HeldMetadata
-from tests.support.tier.simulated_expiry import Died, HeldHands
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from spark_tiering.maintenance.expire.actions import RemovalTarget
 
 CS, CF, DS, _ = SegmentState
 NOW_MS = 10_000
 MARKED, STARTED, FINISHED = PartitionDeleteState
 STATES = (CF, CS, DS, CF, CF)
 """Of the segments of `world`; the last one stays."""
+
+
+SHORT = dict(zip(SegmentState, ("CS", "CF", "DS", "DF"), strict=True))
+
+
+class Died(BaseException):
+    pass
+
+
+@dataclass
+class HeldHands:
+    """Stands in for `ExpireActions`, notes effects in *done*, and dies after the *dies_at*-th."""
+
+    segments: dict[SegmentId, SegmentMetadata]
+    objects: set[SegmentId]
+    wave: int = 2
+    deletes: dict[TopicIdPartition, PartitionDeleteState] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+    dies_at: int | None = None
+    failing: dict[str, str] = field(default_factory=dict)
+    """By what is written into *done*: why it does not take effect."""
+    not_ours: dict[TopicIdPartition, str] = field(default_factory=dict)
+    changes: dict[SegmentId, list[SegmentMetadata | str | None]] = field(default_factory=dict)
+    """The states that the next reads of a segment find instead."""
+    looks: list[SegmentId] = field(default_factory=list)
+
+    def _took_effect(self, what: str) -> None:
+        self.done.append(what)
+        if self.dies_at is not None and len(self.done) >= self.dies_at:
+            raise Died(what)
+
+    def why_not_ours(self, partition: TopicIdPartition) -> str:
+        return self.not_ours.get(partition, "")
+
+    def look(self, segment_id: SegmentId) -> SegmentMetadata | str | None:
+        self.looks.append(segment_id)
+        if self.changes.get(segment_id):
+            return self.changes[segment_id].pop(0)
+        return self.segments.get(segment_id)
+
+    def move(self, segments: Sequence[SegmentMetadata], state: SegmentState) -> list[str]:
+        told = []
+        for one in segments:
+            what = f"{SHORT[state]} {one.start_offset}"
+            if why := self.failing.get(what):
+                told.append(why)
+                continue
+            now = self.segments[one.id]
+            assert state in TRANSITIONS[now.state], f"{what}: it is {now.state.name}"
+            if state is SegmentState.DELETE_SEGMENT_FINISHED:
+                assert one.id not in self.objects, f"{what}: its objects are there"
+                del self.segments[one.id]
+            else:
+                self.segments[one.id] = replace(now, state=state)
+            told.append("")
+            self._took_effect(what)
+        return told
+
+    def remove(self, targets: Sequence[RemovalTarget]) -> list[RemovalResult]:
+        removals = []
+        for one in targets:
+            what = f"objects {one.start_offset}"
+            if why := self.failing.get(what):
+                removals.append(RemovalResult(one.segment_id, False, False, why))
+                continue
+            state = self.segments[one.segment_id].state
+            assert state is SegmentState.DELETE_SEGMENT_STARTED, f"{what}: it is {state.name}"
+            was_there = one.segment_id in self.objects
+            self.objects.discard(one.segment_id)
+            removals.append(RemovalResult(one.segment_id, True, was_there))
+            self._took_effect(what)
+        return removals
+
+    def move_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> str:
+        what = f"{state.name.rpartition('_')[2]} {partition.partition}"
+        if why := self.failing.get(what):
+            return why
+        assert self.deletes[partition] is not PartitionDeleteState.DELETE_PARTITION_FINISHED
+        if state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
+            assert self.is_empty(partition), f"{what}: segments are left"
+        self.deletes[partition] = state
+        self._took_effect(what)
+        return ""
+
+    def is_empty(self, partition: TopicIdPartition) -> bool | str:
+        if why := self.failing.get("is-empty"):
+            return why
+        return not any(one.partition == partition for one in self.segments)
 
 
 def world(delete: PartitionDeleteState | None = None, **said: Any) -> HeldHands:
@@ -87,9 +181,7 @@ def test_run_when_nothing_happens_then_metadata_goes_before_objects_and_after_th
 
 @pytest.mark.parametrize("wave", [1, 2, 16])
 @pytest.mark.parametrize("dies_at", range(1, 12))
-def test_f114_f115_run_when_it_dies_at_any_step_then_the_next_one_ends_clean(
-    wave: int, dies_at: int
-) -> None:
+def test_f114_f115_run_when_it_dies_then_the_next_one_ends_clean(wave: int, dies_at: int) -> None:
     """After a kill at any step the next run finishes every deletion and touches nothing else."""
     actions = world(wave=wave, dies_at=dies_at)
     with pytest.raises(Died):
@@ -105,7 +197,7 @@ def test_f114_f115_run_when_it_dies_at_any_step_then_the_next_one_ends_clean(
 
 @pytest.mark.parametrize("state", [MARKED, STARTED])
 @pytest.mark.parametrize("dies_at", range(1, 17))
-def test_f116_deletion_of_a_partition_when_it_dies_at_any_step_then_is_gone_on_with(
+def test_f116_killed_partition_deletion_continues(
     state: PartitionDeleteState, dies_at: int
 ) -> None:
     """A killed partition deletion continues, and its end is published once, after all objects."""
@@ -138,13 +230,19 @@ def test_f116_deletion_of_a_partition_when_something_is_left_then_is_not_finishe
         assert actions.deletes == {tp(): STARTED if detail else FINISHED}
 
 
-def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_goes() -> None:
-    """A partition deletion that cannot start removes nothing: a mark may be withdrawn."""
-    actions = world(MARKED, failing={"STARTED 7": "log-unavailable: away"})
+NOT_OURS = {tp(): "topic orders is not this run's any more"}
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [world(MARKED, failing={"STARTED 7": "log-unavailable: away"}), world(not_ours=NOT_OURS)],
+    ids=["mark that cannot start", "topic lost to another job"],
+)
+def test_partition_when_it_cannot_be_begun_then_nothing_of_it_goes(actions: HeldHands) -> None:
+    """A deletion that cannot start, or of a topic lost to another job, removes nothing."""
     carrying = carried(actions)
-    assert actions.done == []
-    assert set(fates(carrying.receipts).values()) == {"not-begun"}
-    assert carrying.ends[0].detail == "log-unavailable: away"
+    assert (actions.done, set(fates(carrying.receipts).values())) == ([], {"not-begun"})
+    assert [one.detail for one in carrying.ends] == list(actions.failing.values())
 
 
 @pytest.mark.parametrize(
@@ -152,9 +250,7 @@ def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_go
     [("DS 0", ExpireFate.NOT_BEGUN, CF), ("objects 0", ExpireFate.LEFT, DS),
      ("DF 0", ExpireFate.LEFT, DS)],
 )  # fmt: skip
-def test_f108_step_when_it_fails_then_it_is_told_and_the_others_go_on(
-    step: str, fate: ExpireFate, left: SegmentState
-) -> None:
+def test_f108_failed_step_leaves_others(step: str, fate: ExpireFate, left: SegmentState) -> None:
     """A failed step is reported, other steps go on, and the next run continues there."""
     actions = world(failing={step: "store-unavailable: away"})
     carrying = carried(actions)
@@ -199,14 +295,6 @@ def test_event_when_its_verdict_was_not_heard_then_what_is_seen_decides() -> Non
     carrying = carried(actions, plan_of(actions, found=[first]))
     assert fates(carrying.receipts) == {0: "deleted"}
     assert first.id not in actions.objects
-
-
-def test_topic_when_it_is_lost_in_between_then_nothing_more_is_done_to_it() -> None:
-    """After the run lost its topic to another job it does nothing more to it."""
-    actions = world()
-    actions.not_ours = {tp(): "topic orders is not this run's any more"}
-    carrying = carried(actions)
-    assert (actions.done, set(fates(carrying.receipts).values())) == ([], {"not-begun"})
 
 
 def test_run_when_it_is_told_to_stop_then_ends_between_waves() -> None:

@@ -57,7 +57,7 @@ def left(settings: LocalSettings) -> list[str]:
     return [one.key for one in process_store(settings).list()]
 
 
-def test_f118_unit_when_objects_are_gone_or_not_then_all_of_it_is_gone(
+def test_f118_unit_when_objects_are_gone_or_not_then_deletes_all(
     settings: LocalSettings,
 ) -> None:
     """The removal deletes only named objects, and reports whether a manifest was there."""
@@ -72,9 +72,7 @@ def test_f118_unit_when_objects_are_gone_or_not_then_all_of_it_is_gone(
     assert [(one.is_done, one.was_there) for one in remove(task)] == [(True, False)] * 3
 
 
-def test_unit_when_the_store_fails_then_nothing_behind_it_is_tried(
-    settings: LocalSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unit_ends_at_store_fault(settings: LocalSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a failure of the store the unit reports deletions and tries no other."""
     real, tried = LocalStore.delete, []
 
@@ -188,20 +186,15 @@ def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_fin
 
 
 def test_report_when_topics_are_refused_or_busy_then_each_is_named_once() -> None:
-    """Refused or busy topics are each named once by name and id."""
+    """Refused or busy topics are each named once; segments of old epochs that stay are a note."""
     plans = tuple(plan_of(number, TopicOwner.LIVE) for number in range(3))
     told = report(plans=plans, busy={("logs", "id"): "topic logs: job j on h works on it"})
     assert codes(told) == ["TIER-EXPIRE-LIVE", "TIER-EXPIRE-BUSY"]
     assert (told.is_busy, told.is_fine) == (True, False)
     untold = report(plans=(plan_of(1, TopicOwner.UNTOLD),))
     assert codes(untold) == [kinds.EXPIRE_UNTOLD.code]
-
-
-def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint() -> None:
-    """Segments of old epochs that stay are a note and no failure."""
-    told = report(plans=(replace(plan_of(), replaced=SegmentAmount(1, 10)),))
-    assert codes(told) == ["TIER-EXPIRE-REPLACED"]
-    assert told.is_fine
+    kept = report(plans=(replace(plan_of(), replaced=SegmentAmount(1, 10)),))
+    assert (codes(kept), kept.is_fine) == (["TIER-EXPIRE-REPLACED"], True)
 
 
 def test_report_when_very_much_goes_then_is_bounded() -> None:

@@ -1,10 +1,11 @@
-"""Plans as documents and as tables: written the same each time, and believed only whole."""
+"""Plans as documents, tables and tokens, and what is new since a plan."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.ids import TopicIdPartition
+from rlmm.metadata.ids import TopicIdPartition, Uuid
 from spark_tiering.read_plan import document, parquet, tokens
 from spark_tiering.read_plan.document import (
     PlanFault,
@@ -23,16 +24,33 @@ from spark_tiering.read_plan.document import (
     format_plan,
     parse_plan,
 )
+from spark_tiering.read_plan.inputs import PartitionInput
 from spark_tiering.read_plan.parquet import HEAD, format_parquet, parse_parquet
-from spark_tiering.read_plan.plan import PlanSourceKind
-from spark_tiering.read_plan.question import Question, RecordBounds
+from spark_tiering.read_plan.plan import GapReason, PlanSourceKind
+from spark_tiering.read_plan.planner import make_plan
+from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import PREFIX, SUM_BYTES, PlanPosition, PlanToken, parse_token
-from tests.support.tier.read_plans import EXAMPLE, ORDERS, plan_of, segment, shard_with
+from tests.support.tier.read_plans import (
+    DELETING,
+    EXAMPLE,
+    ORDERS,
+    STARTED,
+    gaps,
+    origin,
+    plan_of,
+    rows,
+    segment,
+    shard_with,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rlmm.metadata.segment import SegmentMetadata
+    from tests.support.tier.read_plans import Row
+
     Change = Callable[[dict[str, Any]], None]
+    Gap = tuple[int, int | None, GapReason]
 
 
 def resealed(change: Change) -> bytes:
@@ -139,9 +157,6 @@ def test_document_when_too_large_is_not_written_or_read(monkeypatch: pytest.Monk
         format_plan(EXAMPLE)
 
 
-# --------------------------------------------------------------------------------------- tables
-
-
 def _table(**changes: Any) -> bytes:
     content = format_parquet(EXAMPLE)
     table = pq.read_table(BytesIO(content))
@@ -179,9 +194,6 @@ def test_table_when_it_is_another_then_is_refused(monkeypatch: pytest.MonkeyPatc
         assert_refused(parse_parquet(content), PlanFault.NOT_PARQUET)
     monkeypatch.setattr(parquet, "ROWS_MAX", 1)
     assert_refused(parse_parquet(format_parquet(EXAMPLE)), PlanFault.TOO_LARGE)
-
-
-# --------------------------------------------------------------------------------------- tokens
 
 
 def test_token_when_it_is_read_then_says_what_its_plan_stands_on() -> None:
@@ -243,3 +255,86 @@ def test_token_when_partitions_are_too_many_is_refused(monkeypatch: pytest.Monke
     bounds_of = {("orders", number): RecordBounds(number) for number in range(200)}
     long = plan_of(shard_with(segment(1, 0, 9)), Question(bounds_of=bounds_of))
     assert parse_token(long.token).asked is None
+
+
+OTHER_ID = Uuid(bytes(range(100, 116)))
+
+
+def test_since_when_segments_came_then_only_these_are_new() -> None:
+    """Segments copied since, also into earlier gaps, are new; those copied again are not."""
+    copied = (segment(1, 0, 99), segment(3, 200, 249))
+    first = plan_of(shard_with(*copied, segment(2, 100, 199, state=STARTED)))
+    late = (segment(2, 100, 199), segment(4, 0, 120), segment(5, 240, 299))
+    after = shard_with(*copied, *late)
+    new = plan_of(after, since=parse_token(first.token))
+    assert rows(new) == [(2, 100, 199), (5, 250, 299)]
+    assert new.since == first.token
+    assert new.partitions[0].asked == ((100, 200), (250, 300))
+    nothing = plan_of(after, since=parse_token(new.token))
+    assert rows(nothing) == []
+    assert gaps(nothing) == []
+
+
+FIRST, ANEW = segment(1, 0, 99), replace(ORDERS, topic_id=OTHER_ID)
+BESIDE = segment(2, 0, 9, of=replace(ORDERS, partition=1))
+SINCE: dict[str, tuple[list[SegmentMetadata], list[Row], list[Gap], tuple[str, ...]]] = {
+    "expired unread": (
+        [segment(3, 200, 299)], [(3, 200, 299)], [(100, 200, GapReason.BELOW_TIER)], (),
+    ),
+    "all gone": (
+        [segment(1, 0, 99, state=DELETING)], [], [],
+        ("orders-0: the tier has nothing of it any more; it was planned up to 99",),
+    ),
+    "topic made anew": (
+        [segment(2, 0, 49, of=ANEW)], [(2, 0, 49)], [],
+        (f"orders-0: topic id {ORDERS.topic_id} is not there any more; the topic was made anew: "
+         f"{OTHER_ID}",),
+    ),
+    "partition new": ([FIRST, BESIDE], [(2, 0, 9)], [], ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("later", "read", "missing", "warnings"), SINCE.values(), ids=SINCE)
+def test_since_when_the_tier_has_changed_then_what_is_new_or_gone_is_named(
+    later: list[SegmentMetadata], read: list[Row], missing: list[Gap], warnings: tuple[str, ...]
+) -> None:
+    """What expired unread is a gap, a gone partition or topic a warning, and the rest is new."""
+    found = plan_of(shard_with(*later), since=parse_token(plan_of(shard_with(FIRST)).token))
+    assert (rows(found), gaps(found), found.warnings) == (read, missing, warnings)
+
+
+def test_since_when_offsets_were_lacking_before_then_they_are_no_new_gap() -> None:
+    """A gap is new once, and still missing in later plans; a gone partition may come back."""
+    later = shard_with(segment(3, 200, 299))
+    second = plan_of(later, since=parse_token(plan_of(shard_with(FIRST)).token))
+    third = plan_of(later, since=parse_token(second.token))
+    assert gaps(third) == []
+    assert third.warnings == (
+        "orders-0: 100 offsets that the plan before lacked are still not there",
+    )
+    gone = plan_of(
+        shard_with(segment(1, 0, 99, state=DELETING)),
+        since=parse_token(plan_of(shard_with(FIRST)).token),
+    )
+    back = plan_of(shard_with(segment(9, 300, 399)), since=parse_token(gone.token))
+    assert gaps(back) == [(100, 300, GapReason.BELOW_TIER)]
+
+
+def test_since_when_an_older_segment_is_tiered_later_then_it_is_new() -> None:
+    """An older segment tiered later is new behind a plan that began at the tier's start."""
+    later = shard_with(segment(2, 50, 99), segment(3, 100, 149), segment(1, 20, 49))
+    open_begin = plan_of(shard_with(segment(2, 50, 99)))
+    assert rows(plan_of(later, since=parse_token(open_begin.token))) == [(1, 20, 49), (3, 100, 149)]
+    question = Question(bounds=RecordBounds(from_offset=50))
+    told = plan_of(shard_with(segment(2, 50, 99)), question)
+    assert rows(plan_of(later, question, since=parse_token(told.token))) == [(3, 100, 149)]
+
+
+def test_since_when_the_token_is_of_other_metadata_then_is_refused() -> None:
+    """A token of other metadata is refused, because its offsets mean nothing here."""
+    plan = plan_of(shard_with(segment(1, 0, 99)))
+    inputs = [PartitionInput(ORDERS, shard_with, 0)]
+    for changed in ({"cluster_id": "another"}, {"metadata_topic_id": OTHER_ID}):
+        other = replace(origin(), **changed)
+        with pytest.raises(InvalidArgument, match="and this is"):
+            make_plan(Question(), inputs, other, QuestionFacts(), parse_token(plan.token))

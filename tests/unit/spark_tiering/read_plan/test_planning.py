@@ -1,13 +1,14 @@
-"""Planning of reads: the segments of a frozen plan, and its gaps with reasons."""
+"""Planning of reads: segments, gaps with reasons, and impossible questions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.errors import InvalidArgument
 from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.segment import PartitionDeleteState
@@ -36,11 +37,57 @@ if TYPE_CHECKING:
     from rlmm.metadata.python_shard import PythonShard
     from rlmm.metadata.segment import SegmentMetadata
 
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        (Question(), {"orders", "logs-1"}),
+        (Question(("logs-*",)), {"logs-1"}),
+        (Question(("logs-*", "__own")), {"logs-1", "__own"}),
+        (Question(without_topics=("logs-?",)), {"orders"}),
+        (Question(pattern="(orders|__own)"), {"orders", "__own"}),
+        (Question(pattern="order"), set()),
+        (Question(assigned=(("orders", (3,)),)), {"orders"}),
+        (Question(assigned=(("orders", (0,)),)), set()),
+    ],
+)
+def test_question_when_topics_are_said_then_wants_these(said: Question, wanted: set[str]) -> None:
+    """A question selects topics by name and pattern, and internal topics only by name."""
+    assert {one for one in ("orders", "logs-1", "__own") if said.wants(one, 3)} == wanted
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "why"),
+    [
+        (Question, {"topics": ("a",), "pattern": "a"}, "one of them"),
+        (Question, {"topics": ("a b",)}, "no topic"),
+        (Question, {"without_topics": ("",)}, "no topic"),
+        (Question, {"pattern": "("}, "no regular expression"),
+        (Question, {"pattern": "a" * 2_000}, "2000 characters"),
+        (RecordBounds, {"from_offset": 1, "from_time_ms": 1}, "say one"),
+        (RecordBounds, {"to_offset": 1, "to_time_ms": 1}, "say one"),
+        (RecordBounds, {"from_offset": 2, "to_offset": 1}, "before the beginning"),
+        (RecordBounds, {"from_time_ms": 2, "to_time_ms": 1}, "before the beginning"),
+        (RecordBounds, {"from_offset": -1}, "no whole number"),
+        (RecordBounds, {"to_offset": 2**63}, "no whole number"),
+        (RecordBounds, {"to_offset": True}, "no whole number"),
+        (QuestionFacts, {"histories": {ORDERS: ((1, 0), (0, 5))}}, "do not rise"),
+        (QuestionFacts, {"histories": {ORDERS: ((0, 5), (1, 5))}}, "do not rise"),
+    ],
+)
+def test_question_when_it_cannot_be_meant_then_is_refused(kind: Any, fields: Any, why: str) -> None:
+    """A question, bounds or facts that contradict themselves are refused with a message."""
+    with pytest.raises(InvalidArgument, match=why):
+        kind(**fields)
+
+
+def test_bounds_when_they_are_equal_then_are_an_empty_range() -> None:
+    """Equal bounds are an empty range."""
+    assert RecordBounds(1, 1).to_offset == 1
+
+
 Gap = tuple[int, int | None, GapReason]
 OTHER_ID = Uuid(bytes(range(100, 116)))
-
-
-# ------------------------------------------------------------------------------------- lineage
 
 
 DEPOSED = segment(1, 50, 149, epochs=((1, 50),))
@@ -52,6 +99,10 @@ PLANS: dict[str, tuple[list[SegmentMetadata], RecordBounds, list[Row], list[Gap]
     "a segment inside another": (
         [segment(1, 0, 99), segment(2, 30, 49)], RecordBounds(),
         [(1, 0, 29), (2, 30, 49), (1, 50, 99)], [], [],
+    ),
+    "leaders that disagreed": (
+        [segment(1, 0, 99), segment(2, 50, 149, epochs=((1, 50),))], RecordBounds(),
+        [(1, 0, 49), (2, 50, 149)], [], [],
     ),
     "an epoch that was replaced whole": (
         [segment(2, 0, 49), DEPOSED, segment(3, 40, 99, epochs=((0, 40), (2, 50)))],
@@ -118,23 +169,11 @@ def test_plan_when_segments_overlap_or_lack_then_each_offset_is_read_once_or_a_g
     plan = plan_of(shard_with(*segments), Question(bounds=bounds))
     assert rows(plan) == read
     assert gaps(plan) == missing
+    sums = sums_of(plan)
+    assert (sums["ranges"], sums["segments"]) == (len(read), len({number for number, *_ in read}))
+    assert sums["bytes"] == sum(1_000 + number for number in {number for number, *_ in read})
     (one,) = plan.partitions
     assert [f"{int.from_bytes(left.uuid)} {left.reason}" for left in one.left_out] == left_out
-
-
-def test_sums_when_a_segment_is_read_in_two_ranges_then_its_bytes_count_once() -> None:
-    """A segment that is read in two ranges counts once."""
-    sums = sums_of(plan_of(shard_with(segment(1, 0, 99), segment(2, 30, 49))))
-    assert (sums["segments"], sums["ranges"], sums["bytes"]) == (2, 3, 1_001 + 1_002)
-
-
-def test_lineage_when_leaders_disagreed_then_the_greatest_epoch_is_read() -> None:
-    """The plan reads the greatest epoch and names a deposed leader's records as left out."""
-    old = segment(1, 0, 99, epochs=((0, 0),))
-    new = segment(2, 50, 149, epochs=((1, 50),))
-    plan = plan_of(shard_with(old, new))
-    assert rows(plan) == [(1, 0, 49), (2, 50, 149)]
-    assert plan.partitions[0].epochs == ((0, 0), (1, 50))
 
 
 def test_lineage_when_the_history_is_known_then_it_stands_above_what_segments_tell() -> None:
@@ -142,6 +181,7 @@ def test_lineage_when_the_history_is_known_then_it_stands_above_what_segments_te
     shard = shard_with(segment(1, 0, 99), segment(2, 120, 199, epochs=((1, 120),)))
     told = plan_of(shard)
     assert rows(told) == [(1, 0, 99), (2, 120, 199)]
+    assert told.partitions[0].epochs == ((0, 0), (1, 120))
     facts = QuestionFacts(histories={ORDERS: ((0, 0), (1, 80))})
     plan = plan_of(shard, facts=facts)
     assert rows(plan) == [(1, 0, 79), (2, 120, 199)]
@@ -156,9 +196,6 @@ def test_manifests_when_two_are_of_one_range_then_the_later_copy_is_read() -> No
         inputs = inputs_of_segments(some)
         plan = make_plan(Question(), inputs, StateOrigin(PlanSourceKind.MANIFESTS), QuestionFacts())
         assert rows(plan) == [(2, 0, 9)]
-
-
-# ---------------------------------------------------------------------------------------- gaps
 
 
 def test_log_start_when_records_were_deleted_then_no_plan_has_them() -> None:
@@ -207,9 +244,6 @@ def test_offsets_when_they_are_the_greatest_there_are_then_nothing_overflows() -
     assert parse_token(plan.token).reached[ORDERS].next_offset == INT64_MAX
 
 
-# ---------------------------------------------------------------------------------------- time
-
-
 def test_expiry_when_retention_is_known_then_each_segment_says_when_it_goes() -> None:
     """A segment expires a millisecond after its retention, one without times never."""
     shard = shard_with(segment(1, 0, 9, newest_ms=100), segment(2, 10, 19, newest_ms=-1))
@@ -218,11 +252,8 @@ def test_expiry_when_retention_is_known_then_each_segment_says_when_it_goes() ->
     assert [one.expires_at_ms for one in plan_of(shard).segments] == [None, None]
 
 
-# ---------------------------------------------------------------------------------------- keys
-
-
 def test_keys_when_custom_metadata_names_others_then_log_and_indexes_are_there() -> None:
-    """The plugin's custom metadata names the log's and indexes' key, never the manifest's."""
+    """Custom metadata names the keys of log and indexes; an impossible topic name has no keys."""
     custom = format_custom_metadata(CustomMetadata(None, "elsewhere/", "moved"))
     here = segment(1, 0, 9)
     moved = replace(segment(2, 10, 19), custom_metadata=custom)
@@ -239,16 +270,9 @@ def test_keys_when_custom_metadata_names_others_then_log_and_indexes_are_there()
     assert second.indexes_key == "elsewhere/moved.indexes"
     assert second.manifest_key == f"{folder}{10:020d}-{moved.id.uuid}.rsm-manifest"
     assert third.indexes_key == f"{folder}{20:020d}-{foreign.id.uuid}.indexes"
-
-
-def test_keys_when_no_broker_has_such_a_topic_then_are_empty() -> None:
-    """A topic with a slash in its name has no keys."""
     odd = TopicIdPartition(ORDERS.topic_id, "or/ders", 0)
     plan = plan_of(shard_with(segment(1, 0, 9, of=odd)))
     assert {one.log_key for one in plan.segments} == {""}
-
-
-# ------------------------------------------------------------------------------------- as whole
 
 
 def test_positions_when_a_plan_stands_on_some_then_others_do_not_change_its_token() -> None:

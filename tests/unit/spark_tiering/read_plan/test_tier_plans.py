@@ -1,4 +1,4 @@
-"""Plans of an open tier: facts of a cluster, and plans that are made again."""
+"""Plans over whole tiers, and reports on plans."""
 
 from __future__ import annotations
 
@@ -18,16 +18,21 @@ from rlmm.records.record_set import RecordSet
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
 from spark_tiering.read_plan import moments
+from spark_tiering.read_plan.manifest_units import ManifestContents, UnreadableManifest
 from spark_tiering.read_plan.moments import moment_at, steady
-from spark_tiering.read_plan.plan_check import PlannedSegmentFate
+from spark_tiering.read_plan.plan_check import CheckedRange, PlannedSegmentFate, fate_in_metadata
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
+from spark_tiering.read_plan.reports import CheckReport, PlanExportReport
 from spark_tiering.read_plan.tier_plans import (
+    UNREAD_SHOWN_MAX,
     facts_of_cluster,
     fates_in_moment,
+    plan_of_manifests,
     plan_of_moment,
     remade,
 )
 from spark_tiering.read_plan.tokens import parse_token
+from spark_tiering.reporting import report
 from tests.support.tier.read_plans import (
     CLUSTER,
     DELETED,
@@ -37,7 +42,9 @@ from tests.support.tier.read_plans import (
     ORDERS,
     STARTED,
     event_of,
+    plan_of,
     segment,
+    shard_with,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +56,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata, SegmentState
     from rlmm.metadata.shard import Shard
     from spark_tiering.read_plan.moments import PastMoment
+
 
 PLACES = 3
 
@@ -134,9 +142,6 @@ def test_facts_when_a_topic_is_gone_then_nothing_is_known_of_it() -> None:
     assert cluster.asked == successor.asked == []
 
 
-# ------------------------------------------------------------------------------- of the past
-
-
 def test_plan_when_it_is_made_again_then_is_of_the_positions_of_its_token() -> None:
     """A plan made again uses its token's positions, whatever was written since."""
     first, second = segment(1, 0, 9), segment(2, 10, 19)
@@ -198,9 +203,6 @@ def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
     assert [fate_of(planned) for planned in plan.segments] == [PlannedSegmentFate.GONE]
 
 
-# --------------------------------------------------------------- a service that goes on
-
-
 class MovingMoment:
     def __init__(self, log: MemoryTierLog) -> None:
         self._log = log
@@ -252,3 +254,82 @@ def test_plan_when_other_topics_change_replays_nothing(monkeypatch: pytest.Monke
 
 def _now(log: MemoryTierLog) -> PastMoment:
     return moment_at(log, ReplayEnd(), lambda _: True)
+
+
+HOUR_MS = 3_600_000
+
+
+def test_summary_has_a_line_for_each_thing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The summary has a line for each part of a plan, and counts those beyond the first ones."""
+    shard = shard_with(
+        segment(1, 0, 9, newest_ms=HOUR_MS),
+        segment(2, 20, 29, newest_ms=2 * HOUR_MS),
+        segment(3, 30, 39, state=STARTED),
+    )
+    plan = plan_of(
+        shard, Question(bounds=RecordBounds(5, 50)), QuestionFacts({"orders": 10 * HOUR_MS})
+    )
+    lines = list(PlanExportReport(plan, 3 * HOUR_MS, "plan.json").lines())
+    assert lines == [
+        "plan of 1 partitions: 2 segments, 2.0 KiB, 2 ranges of 15 offsets",
+        "  to read all of it: about 5 requests",
+        "  orders-0: 2 ranges, 2.0 KiB; tiered up to offset 29, time 1970-01-01T02:00:00Z (1h ago)",
+        "  the first segment expires: at 1970-01-01T11:00:00Z",
+        "  gap: orders-0 10 to 19: missing",
+        "  gap: orders-0 30 to 49: not-tiered-yet",
+        "  left out, being-copied: 1 segments, 1003 B",
+        f"  token: {plan.token}",
+        "  kept in plan.json",
+    ]
+    assert "is due by now" in "\n".join(PlanExportReport(plan, 30 * HOUR_MS).lines())
+    monkeypatch.setattr(report, "LINES_MAX", 2)
+    many = plan_of(shard_with(*(segment(n, 20 * n, 20 * n + 9) for n in range(1, 8))))
+    assert "  ... and 4 more gaps" in list(PlanExportReport(many, 0).lines())
+
+
+def test_report_when_manifests_tell_nothing_then_each_is_a_finding() -> None:
+    """A segment whose manifest gives no metadata is a finding and a line of the plan."""
+    unread = [
+        UnreadableManifest(f"key-{number:03d}", "not-json")
+        for number in range(UNREAD_SHOWN_MAX + 5)
+    ]
+    plan = plan_of_manifests(ManifestContents([segment(1, 0, 9)], unread), Question())
+    assert len(plan.warnings) == UNREAD_SHOWN_MAX + 1
+    assert plan.warnings[-1] == "5 more manifests tell of no segment"
+    report = PlanExportReport(plan, 0, unread=unread)
+    assert [one.kind.code for one in report.findings()] == ["TIER-PLAN-UNTOLD"] * len(unread)
+    assert not report.has_gaps
+
+
+def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
+    """The codes tell deleted, being deleted, expired and foreign ranges apart."""
+    plan = plan_of(
+        shard_with(*(segment(n, 20 * n, 20 * n + 9, newest_ms=n) for n in range(1, 5))),
+        facts=QuestionFacts({"orders": 0}),
+    )
+    ranges = tuple(map(CheckedRange, plan.segments, PlannedSegmentFate))
+    report = CheckReport(plan, ranges, 10)
+    assert [one.kind.code for one in report.findings()] == [
+        "TIER-PLAN-SEGMENT-DELETING", "TIER-PLAN-SEGMENT-GONE", "TIER-PLAN-SEGMENT-GONE",
+    ]  # fmt: skip
+    assert not report.is_fine
+    lines = list(report.lines())
+    assert lines[0] == "1 of 4 ranges of the plan can be read"
+    assert "1 of them are past their time" in lines[1]
+    assert report.document()["ranges"] == dict.fromkeys(map(str, PlannedSegmentFate), 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "fate"),
+    [
+        (segment(1, 0, 9), PlannedSegmentFate.THERE),
+        (segment(1, 0, 9, state=DELETING), PlannedSegmentFate.BEING_DELETED),
+        (segment(1, 0, 8), PlannedSegmentFate.ANOTHER),
+        (segment(1, 0, 9, state=STARTED), PlannedSegmentFate.ANOTHER),
+        (None, PlannedSegmentFate.GONE),
+    ],
+)
+def test_fate_goes_by_the_state(found: SegmentMetadata | None, fate: PlannedSegmentFate) -> None:
+    """The fate of a segment goes by its state; other content under its id is another log."""
+    (planned,) = plan_of(shard_with(segment(1, 0, 9))).segments
+    assert fate_in_metadata(planned, found) is fate

@@ -1,4 +1,4 @@
-"""Ranges and indexes of tiered segments, in every form that they are stored in."""
+"""Tiered segments in every form, a broker's folder, and windows of batches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rlmm.errors import InvalidArgument
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
+from spark_tiering.segment_reading.log_files import FolderSegment
 from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable, finding_kind
 from spark_tiering.segment_reading.tiered import (
     KeyPlaces,
@@ -19,8 +22,11 @@ from spark_tiering.segment_reading.tiered import (
     find_manifest,
     open_tiered,
 )
+from spark_tiering.segment_reading.windows import BatchWindow, batch_windows
 from spark_tiering.segments.findings import SegmentPart
+from spark_tiering.segments.segment_listing import ListedSegment, list_segments
 from spark_tiering.stores.results import ObjectArchived
+from tests.support.partitions.segments import MemoryFiles, changed, data_batch, example_partition
 from tests.support.stores.encrypted_segments import IDS
 from tests.support.stores.tiered_bytes import (
     FORMS,
@@ -30,12 +36,15 @@ from tests.support.stores.tiered_bytes import (
     key_ring,
     random_log,
 )
-from tests.support.tier.copy_tasks import FIRST
+from tests.support.tier.copy_tasks import FIRST, SECOND
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.layout.key_ring import KeyRing
     from spark_tiering.segment_reading.protocol import Piece
+
 
 FORM = pytest.mark.parametrize("form", FORMS)
 SEALED = pytest.mark.parametrize("form", [form for form in FORMS if "sealed" in form])
@@ -230,3 +239,115 @@ def test_every_fault_has_a_code_and_travels() -> None:
         sent = pickle.loads(pickle.dumps(SegmentUnreadable(fault, "key", "detail")))
         assert (sent.fault, sent.where, sent.detail) == (fault, "key", "detail")
         assert str(sent) == "key: detail"
+
+
+ACTIVE = ListedSegment(251, None)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_segment_when_read_from_both_sides_is_the_same(form: str) -> None:
+    """A segment reads the same from the broker's folder and from the tier."""
+    tiered = example(form).open()
+    files = example_partition()
+    listed = list_segments(files.facts())[1]
+    assert listed == SECOND
+    source = FolderSegment(files, listed)
+    assert source.log_bytes == tiered.log_bytes
+    for ends in ((0, None), (100, 5000)):
+        assert b"".join(source.pieces(*ends)) == b"".join(tiered.pieces(*ends))
+    for part in SegmentPart:
+        if part is not SegmentPart.LOG:
+            assert source.index(part) == tiered.index(part)
+    assert FolderSegment(files, FIRST).index(SegmentPart.TXN_INDEX) is None
+
+
+def test_active_segment_when_read_has_its_indexes_without_what_was_allocated() -> None:
+    """The indexes of the active segment are read without their preallocated rest."""
+    files = example_partition()
+    entry, time = bytes.fromhex("0000000400000100"), bytes.fromhex("0000018bcfe577a900000004")
+    files.contents["00000000000000000251.index"] = entry + bytes(8 * 100)
+    files.contents["00000000000000000251.timeindex"] = time + bytes(12 * 100)
+    source = FolderSegment(files, ACTIVE)
+    assert source.index(SegmentPart.OFFSET_INDEX) == entry
+    assert source.index(SegmentPart.TIME_INDEX) == time
+    assert source.index(SegmentPart.PRODUCER_SNAPSHOT) is None
+    assert source.index(SegmentPart.LEADER_EPOCHS) == b"0\n2\n4 0\n6 251\n"
+    assert len(b"".join(source.pieces())) == source.log_bytes
+
+
+def test_log_when_it_shrinks_while_it_is_read_is_changed() -> None:
+    """A log that shrinks during a read is reported as changed."""
+    files = example_partition()
+    source = FolderSegment(files, FIRST)
+    files.contents[source.where] = files.contents[source.where][:-1]
+    with pytest.raises(SegmentUnreadable) as raised:
+        list(source.pieces())
+    assert raised.value.fault is ReadFault.CHANGED
+
+
+def test_segment_when_its_files_are_not_there_or_no_such_is_told() -> None:
+    """A segment without its files, or with an unusable one, is reported with the file's name."""
+    with pytest.raises(SegmentUnreadable) as raised:
+        FolderSegment(MemoryFiles({}), FIRST)
+    assert raised.value.fault is ReadFault.MISSING
+    source = FolderSegment(changed(example_partition(), checkpoint=b"none"), FIRST)
+    with pytest.raises(SegmentUnreadable) as raised:
+        source.index(SegmentPart.LEADER_EPOCHS)
+    assert raised.value.where == "leader-epoch-checkpoint"
+    with pytest.raises(InvalidArgument):
+        list(source.pieces(2, 1))
+
+
+class Pieces:
+    where = "log"
+
+    def __init__(self, log: bytes, piece_bytes: int = 700) -> None:
+        self.log = log
+        self.log_bytes = len(log)
+        self._piece_bytes = piece_bytes
+
+    def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[bytes]:
+        behind = self.log_bytes if last_byte is None else last_byte + 1
+        for at in range(first_byte, behind, self._piece_bytes):
+            yield self.log[at : min(at + self._piece_bytes, behind)]
+
+    def index(self, part: SegmentPart) -> bytes | None:
+        del part
+        return None
+
+
+@given(
+    sizes=st.lists(st.integers(61, 3000), max_size=12),
+    piece_bytes=st.integers(1, 5000),
+    window_bytes=st.integers(1, 6000),
+    tail=st.integers(0, 60),
+)
+def test_windows_are_whole(
+    sizes: list[int], piece_bytes: int, window_bytes: int, tail: int
+) -> None:
+    """Windows are whole batches in order, no larger than needed, and have all batches."""
+    batches = [data_batch(n, n, count=1, size=size) for n, size in enumerate(sizes)]
+    rest = data_batch(99, 99, count=1, size=100)[:tail]
+    log = b"".join(batches) + rest
+    windows = list(batch_windows(Pieces(log, piece_bytes), window_bytes=window_bytes))
+    assert b"".join(one.content + one.tail for one in windows) == log
+    assert b"".join(one.tail for one in windows) == rest
+    starts = {sum(sizes[:n]) for n in range(len(sizes) + 1)}
+    position = 0
+    for one in windows:
+        assert one.position == position in starts
+        position += len(one.content)
+        assert position in starts
+        assert len(one.content) <= window_bytes or len(one.content) in sizes
+    assert not [one for one in windows[:-1] if one.tail]
+
+
+def test_length_that_no_batch_has_when_met_is_damage_behind_what_is_right() -> None:
+    """An impossible batch length is damage, and the batches before it are returned."""
+    good = data_batch(0, 0)
+    log = good + bytes(100)
+    got: list[BatchWindow] = []
+    with pytest.raises(SegmentUnreadable, match="byte 1171") as raised:
+        got.extend(batch_windows(Pieces(log)))
+    assert raised.value.fault is ReadFault.DAMAGED
+    assert [one.content for one in got] == [good]

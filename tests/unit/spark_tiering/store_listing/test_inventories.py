@@ -11,7 +11,7 @@ import pytest
 from rlmm.errors import ConfigError, StoreUnavailable
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import ObjectKind, object_key
-from spark_tiering.store_listing.inventory import InventoryFormat, column_name, parse_inventory
+from spark_tiering.store_listing.inventory import parse_inventory
 from spark_tiering.store_listing.inventory_files import place_of, read_inventory
 from spark_tiering.store_listing.key_names import OtherKey, Prefixes
 from spark_tiering.store_listing.listing_tasks import (
@@ -89,9 +89,7 @@ def test_inventory_of_versions_when_read_has_what_is_the_latest(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_inventory_with_the_columns_that_are_needed_alone_is_read(
-    tmp_path: Path, kind: str
-) -> None:
+def test_inventory_with_the_needed_columns_alone_is_read(tmp_path: Path, kind: str) -> None:
     """An inventory with only the needed columns, in any order, is read without versions."""
     columns = ("Size", "LastModifiedDate", "Key")
     content = file_bytes(kind, [Row(KEYS[0])], columns)
@@ -111,9 +109,7 @@ def test_inventory_when_its_address_is_a_folder_or_a_file_is_found(tmp_path: Pat
 
 
 @pytest.mark.parametrize("layout", ["data", "beside", "whole key"])
-def test_inventory_that_was_copied_when_its_files_lie_otherwise_is_read(
-    tmp_path: Path, layout: str
-) -> None:
+def test_inventory_copied_with_files_elsewhere_is_read(tmp_path: Path, layout: str) -> None:
     """Files of a copied inventory are found by key, in `data`, or beside the manifest."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([Row(KEYS[0])])])
     part = folder / "data" / "part-0.csv.gz"
@@ -181,7 +177,7 @@ def test_inventory_when_broken_is_one_line_that_names_the_file(tmp_path: Path, s
 
 
 @pytest.mark.parametrize("kind", ["Parquet", "ORC"])
-def test_inventory_file_when_it_is_none_of_its_format_or_lacks_a_column_is_named(
+def test_inventory_file_when_it_is_no_such_or_lacks_a_column_named(
     tmp_path: Path, kind: str
 ) -> None:
     """An inventory file of another format, or without a column, gives an error that names it."""
@@ -208,9 +204,7 @@ def test_inventory_file_when_it_is_none_of_its_format_or_lacks_a_column_is_named
         ({"sourceBucket": 7}, "has no sourceBucket"),
     ],
 )
-def test_manifest_when_it_says_nonsense_is_named(
-    tmp_path: Path, change: dict[str, Any], said: str
-) -> None:
+def test_manifest_when_broken_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     """A broken inventory manifest gives one line with its fault."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([])], **change)
     assert said in fault_of(folder)
@@ -223,15 +217,7 @@ def test_manifest_when_it_is_none_is_named(content: bytes) -> None:
         parse_inventory("here", content)
 
 
-def test_columns_have_one_form() -> None:
-    """CSV and Parquet columns give the same form."""
-    assert column_name(" LastModifiedDate") == column_name("last_modified_date")
-    assert InventoryFormat("orc") is InventoryFormat.ORC
-
-
-def test_unit_when_the_store_fails_tells_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unit_when_the_store_fails_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A unit whose store fails returns the reason as a value."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([])])
     place = place_of(str(folder))

@@ -159,9 +159,7 @@ def test_key_of_a_segment_when_read_names_all_of_it() -> None:
     odd=_ODD,
     prefix=st.sampled_from(["kafka/", "", "kafka", "kafka/a-"]),
 )
-def test_key_when_it_is_nearly_one_is_read_as_by_the_strict_way(
-    at: int, cut: int, odd: str, prefix: str
-) -> None:
+def test_key_nearly_right_is_read_as_strictly(at: int, cut: int, odd: str, prefix: str) -> None:
     """The fast key reader accepts exactly the keys that `parse_object_key` accepts."""
     key = KEY[:at] + odd + KEY[at + cut :]
     found, strict = Prefixes(prefix).read(key), parse_object_key(key, prefix)
@@ -244,8 +242,8 @@ def test_rows_of_more_classes_than_fit_have_none() -> None:
     packed = ObjectRows()
     for number in range(300):
         packed.add(ObjectRow(tp(), 0, bytes(16), 0, 0, f"class-{number}", 1, 1))
-    told = [row.storage_class for row in RowBlob(packed.blob()).objects()]
-    assert told == [f"class-{number}" for number in range(255)] + [""] * 45
+    found = [row.storage_class for row in RowBlob(packed.blob()).objects()]
+    assert found == [f"class-{number}" for number in range(255)] + [""] * 45
 
 
 @given(st.lists(_ROWS, max_size=30), st.randoms())

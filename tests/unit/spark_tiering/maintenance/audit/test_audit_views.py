@@ -60,9 +60,7 @@ def test_f125_objects_under_an_old_prefix_are_known_and_asked_for_once(tier: Aud
     ("prefix", "old"),
     [("", "old/"), ("old/", ""), ("a/", "a/b/c/"), ("a/b/", "a/"), ("x-", ""), ("", "x-")],
 )
-def test_f125_prefixes_when_one_is_below_the_other_count_each_object_once(
-    prefix: str, old: str
-) -> None:
+def test_f125_prefixes_when_nested_then_count_each_object_once(prefix: str, old: str) -> None:
     """An object belongs to the longest of the prefixes it lies under and is counted once."""
     with AuditedTier(prefix) as tier:
         tier.bring(segment_of(1, 0, 99), CF)
@@ -97,7 +95,7 @@ def test_f125_upload_under_two_prefixes_is_told_once() -> None:
         assert codes(report) == {"TIER-UPLOAD-OPEN": 1}
 
 
-def test_f125_orphans_under_an_old_prefix_are_deleted_there_and_nowhere_else(
+def test_f125_orphans_under_an_old_prefix_are_deleted_there_alone(
     tier: AuditedTier,
 ) -> None:
     """Each deletion of an orphan goes to the prefix under which the object was seen."""
@@ -111,7 +109,7 @@ def test_f125_orphans_under_an_old_prefix_are_deleted_there_and_nowhere_else(
     assert all(key.startswith("before/") for key in deleted)
 
 
-def test_audit_when_segments_change_while_it_looks_then_tells_neither_missing_nor_orphans(
+def test_audit_when_segments_change_meanwhile_then_has_no_finding(
     tier: AuditedTier,
 ) -> None:
     """A segment copied or deleted during the audit is neither missing nor an orphan."""
@@ -133,7 +131,7 @@ def test_audit_when_segments_change_while_it_looks_then_tells_neither_missing_no
     assert not tier.orphans
 
 
-def test_tier_when_local_segments_go_after_the_metadata_was_read_then_has_no_gap(
+def test_tier_when_local_segments_go_after_the_read_then_has_no_gap(
     tier: AuditedTier,
 ) -> None:
     """The earlier local log start counts: segments deleted after the read leave no gap."""
@@ -152,7 +150,7 @@ def test_tier_when_local_segments_go_after_the_metadata_was_read_then_has_no_gap
     assert tier.audit().overall is AuditVerdict.CLEAN
 
 
-def test_audit_when_a_segment_is_deleted_before_it_is_told_as_missing_then_is_not_told(
+def test_audit_when_a_segment_is_deleted_late_then_is_not_missing(
     tier: AuditedTier,
 ) -> None:
     """A segment deleted before its report is not missing, as the audit reads the metadata again."""
@@ -170,9 +168,7 @@ def test_audit_when_a_segment_is_deleted_before_it_is_told_as_missing_then_is_no
 
 
 @pytest.mark.parametrize(("age_ms", "is_missed"), [(0, False), (3_600_000, True)])
-def test_segment_that_was_finished_since_the_inventory_was_made_is_not_missed(
-    tmp_path: Path, age_ms: int, *, is_missed: bool
-) -> None:
+def test_segment_newer_than_the_inventory(tmp_path: Path, age_ms: int, *, is_missed: bool) -> None:
     """A segment finished after the inventory, or an hour before, is not missing."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([])], created_ms=START_MS + age_ms)
     with AuditedTier(store=None) as tier:
@@ -191,9 +187,7 @@ def test_inventory_of_another_bucket_than_the_store_is_refused(tmp_path: Path) -
         tier.audit(inventory=str(folder))
 
 
-def test_segment_that_an_inventory_lacks_when_the_store_has_it_is_not_missed(
-    tier: AuditedTier, tmp_path: Path
-) -> None:
+def test_segment_in_the_store_alone_is_not_missing(tier: AuditedTier, tmp_path: Path) -> None:
     """A segment absent from the inventory but present in the store is not missing."""
     tier.bring(segment_of(1), CF)
     folder = write_inventory(tmp_path / "list", [csv_bytes([])], created_ms=NOW_MS)
@@ -201,7 +195,7 @@ def test_segment_that_an_inventory_lacks_when_the_store_has_it_is_not_missed(
     assert not [call for call in tier.store.calls if call[0] == "list"]
 
 
-def test_f119_orphans_of_an_inventory_when_its_store_is_not_named_need_no_manifest(
+def test_f119_orphans_of_an_inventory_without_store_have_no_manifest(
     tmp_path: Path,
 ) -> None:
     """Without its store a set with a manifest is no orphan, as its end cannot be read."""
@@ -212,9 +206,8 @@ def test_f119_orphans_of_an_inventory_when_its_store_is_not_named_need_no_manife
     with AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000), store=None) as tier:
         report = tier.audit(inventory=str(folder))
     assert verdicts(report) == {SetVerdict.UNPROVEN: 1, SetVerdict.ORPHAN: 1}
-
-
-LOG, INDEXES, MANIFEST = ObjectKind
+    assert "by the inventory" in "\n".join(report.lines())
+    assert any("without --store nothing is looked at a second" in note for note in report.notes)
 
 
 def test_f119_objects_that_no_metadata_knows_when_young_are_in_flight(tier: AuditedTier) -> None:
@@ -229,7 +222,7 @@ def test_f119_objects_that_no_metadata_knows_when_young_are_in_flight(tier: Audi
     assert [one.proof for one in tier.orphans] == [OrphanProof.PARTITION_DELETED]
 
 
-def test_f119_topic_that_the_cluster_does_not_know_is_proof_only_where_it_surely_is_gone(
+def test_f119_unknown_topic_is_proof_only_where_it_surely_is_gone(
     tier: AuditedTier,
 ) -> None:
     """A missing topic proves orphans only when the caller's rights show all topics."""
@@ -249,9 +242,7 @@ def test_f119_topic_that_the_cluster_does_not_know_is_proof_only_where_it_surely
 
 
 @pytest.mark.parametrize("is_embedded", [True, False])
-def test_audit_of_an_archive_when_its_topics_are_gone_then_takes_nothing_for_a_proof(
-    tier: AuditedTier, *, is_embedded: bool
-) -> None:
+def test_audit_of_an_archive_finds_no_proof(tier: AuditedTier, *, is_embedded: bool) -> None:
     """Deleted topics prove no orphans of an archive, which outlives them and has gaps by design."""
     tier.cluster = told_cluster(ORDERS, log_start=10**6)
     tier.history.topic.cluster_id = "told" if is_embedded else "another"
@@ -269,7 +260,7 @@ def test_audit_of_an_archive_when_its_topics_are_gone_then_takes_nothing_for_a_p
     assert any(said in note for note in report.notes)
 
 
-def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last_event(
+def test_f116_half_finished_topic_deletion_is_listed_with_bytes(
     tier: AuditedTier,
 ) -> None:
     """A half-finished topic deletion is listed by topic id with bytes and last event."""
@@ -293,7 +284,7 @@ def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last
     assert tier.audit(min_age_ms=30 * DAY_MS).overall is AuditVerdict.CLEAN, "it may be going on"
 
 
-def test_f116_topic_that_the_cluster_does_not_know_any_more_is_listed_until_nothing_is_left(
+def test_f116_topic_gone_from_the_cluster_is_listed_until_it_is_empty(
     tier: AuditedTier,
 ) -> None:
     """A topic that the cluster lacks is listed until none of its segments is left."""

@@ -85,16 +85,11 @@ def test_waves_when_units_are_many_hold_a_bounded_number_of_objects() -> None:
 
 def test_waves_when_stopped_end_between_two_of_them() -> None:
     """Waves stop between two waves and report the reason."""
-    engine = Counting()
-    heard: list[int] = []
-
-    def hear(done: Done) -> None:
-        heard.append(done.number)
-
-    said = run_waves(
-        engine, units(10, OBJECTS), Done, hear, lambda: "SIGTERM" if len(heard) > 1 else ""
+    done: list[Done] = []
+    stop = run_waves(
+        Counting(), units(10, OBJECTS), Done, done.append, lambda: "SIGTERM" if done[1:] else ""
     )
-    assert (said, heard) == ("SIGTERM", [0, 1])
+    assert (stop, [one.number for one in done]) == ("SIGTERM", [0, 1])
 
 
 def test_waves_when_a_unit_is_lost_or_could_not_look_raise_what_kept_it() -> None:
@@ -112,9 +107,7 @@ def test_waves_when_a_unit_is_lost_or_could_not_look_raise_what_kept_it() -> Non
     ("code", "kind"),
     [("config", ConfigError), ("store-unavailable", StoreUnavailable), ("?", StoreUnavailable)],
 )  # fmt: skip
-def test_fault_of_a_unit_is_raised_as_the_error_of_its_code(
-    code: str, kind: type[RlmmError]
-) -> None:
+def test_fault_of_a_unit_raises_the_error_of_its_code(code: str, kind: type[RlmmError]) -> None:
     """A failed unit raises the error of its code, or a general one."""
     with pytest.raises(kind, match="why"):
         raise_fault(code, "why")
@@ -139,9 +132,13 @@ def fates(tier: AuditedTier, **options: object) -> list[OrphanFate]:
 
 
 def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -> None:
-    """The deletion removes exactly the orphans, and the next audit is clean."""
+    """A dry run deletes nothing, the deletion exactly the orphans, and the next audit is clean."""
     kept = {key for key in tier.store.objects if "00000000000000001000" in key}
     assert tier.audit().overall is AuditVerdict.DIRTY
+    before = dict(tier.store.objects)
+    assert fates(tier, is_dry=True) == [OrphanFate.WOULD_GO] * 2
+    assert tier.store.objects == before
+    assert not tier.delete(is_dry=True).is_fine
     done = tier.delete()
     assert done.is_fine
     assert [one.fate for one in done.receipts] == [OrphanFate.DELETED] * 2
@@ -152,14 +149,17 @@ def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -
     assert tier.audit().overall is AuditVerdict.CLEAN
 
 
-def test_report_when_its_orphans_are_deleted_is_fine_unless_there_is_more(
+def test_report_when_its_orphans_are_deleted_is_fine_if_that_is_all(
     tier: AuditedTier,
 ) -> None:
-    """A report after a deletion of its orphans is fine unless it has other findings."""
+    """A deletion within its limit leaves the rest, and a report is fine when nothing is left."""
     report = tier.audit()
     assert not report.is_fine
     report.deletions = tier.delete(most=1)
     assert not report.is_fine
+    done = report.deletions
+    assert (len(done.receipts), done.left, done.is_fine) == (1, 1, False)
+    assert "1 are left: --max-delete" in "\n".join(done.lines())
     report.deletions = tier.delete()
     assert report.is_fine
     tier.put(segment_of(9, 5_000, 5_099))
@@ -168,18 +168,7 @@ def test_report_when_its_orphans_are_deleted_is_fine_unless_there_is_more(
     assert not other.is_fine
 
 
-def test_f119_orphans_when_not_asked_for_are_not_deleted(tier: AuditedTier) -> None:
-    """A dry run checks the same proofs and deletes nothing."""
-    tier.audit()
-    before = dict(tier.store.objects)
-    assert fates(tier, is_dry=True) == [OrphanFate.WOULD_GO] * 2
-    assert tier.store.objects == before
-    assert not tier.delete(is_dry=True).is_fine
-
-
-def test_f119_metadata_is_read_anew_before_each_small_batch(
-    tier: AuditedTier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_f119_each_batch_reads_anew(tier: AuditedTier, monkeypatch: pytest.MonkeyPatch) -> None:
     """The deletion reads the metadata again before each small batch."""
     monkeypatch.setattr(deleting, "BATCH", 1)
     tier.audit()
@@ -195,9 +184,7 @@ def test_f119_metadata_is_read_anew_before_each_small_batch(
 
 
 @pytest.mark.parametrize("case", ["log start", "partition", "topic", "deletion"])
-def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
-    tier: AuditedTier, case: str
-) -> None:
+def test_f119_orphan_when_its_proof_fails_by_now_is_kept(tier: AuditedTier, case: str) -> None:
     """The deletion keeps an orphan whose proof no longer holds."""
     assert tier.cluster is not None
     tier.end_partition(FINISHED, tp("ended", 0))
@@ -232,7 +219,7 @@ def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
 @pytest.mark.parametrize(
     ("kinds", "modified_ms"), [((LOG,), NOW_MS), ((INDEXES,), START_MS), ((MANIFEST,), NOW_MS)]
 )
-def test_f119_orphan_when_written_to_since_is_kept(
+def test_f119_orphan_changed(
     tier: AuditedTier, kinds: tuple[ObjectKind, ...], modified_ms: int
 ) -> None:
     """An orphan with a young object, or one that was not there before, is kept."""
@@ -251,14 +238,6 @@ def test_f118_orphan_when_somebody_has_deleted_it_is_success(tier: AuditedTier) 
     assert fates(tier) == [OrphanFate.GONE, OrphanFate.DELETED]
     assert tier.delete().is_fine
     assert [one.fate for one in tier.delete().receipts] == [OrphanFate.GONE] * 2
-
-
-def test_orphans_when_more_than_may_be_deleted_are_left(tier: AuditedTier) -> None:
-    """The deletion stops at its limit of segments and reports the rest."""
-    tier.audit()
-    done = tier.delete(most=1)
-    assert (len(done.receipts), done.left, done.is_fine) == (1, 1, False)
-    assert "1 are left: --max-delete" in "\n".join(done.lines())
 
 
 def test_orphans_when_their_proof_is_not_one_of_those_named_are_kept(tier: AuditedTier) -> None:
@@ -288,9 +267,7 @@ def test_deletion_when_the_store_fails_is_told_and_the_others_go_on(tier: Audite
     assert fates(tier) == [OrphanFate.DELETED]
 
 
-def test_deletion_when_it_is_stopped_then_tells_what_is_done(
-    tier: AuditedTier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopped_deletion_has_receipts(tier: AuditedTier, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stopped deletion ends between two batches and reports its progress."""
     monkeypatch.setattr(deleting, "BATCH", 1)
     tier.audit()
