@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -166,13 +167,22 @@ async def test_connection_when_it_was_closed_meanwhile_then_the_next_read_makes_
 ) -> None:
     """A read over a closed idle connection opens another one without a pause."""
     pauses: list[float] = []
-    monkeypatch.setattr(time, "sleep", pauses.append)
+    sleep, readers = time.sleep, set[int]()
+
+    def pause(seconds: float) -> None:  # other threads of the process may pause as they like
+        if threading.get_ident() in readers:
+            pauses.append(seconds)
+        else:
+            sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", pause)
     async with serving_folders(root, of_http={"idle_timeout_ms": 20}) as broker:
         files = await files_at(broker, token_file)
         loop = asyncio.get_running_loop()
         figures = broker.client.server.figures
 
         def read_twice() -> None:
+            readers.add(threading.get_ident())
             files.read(LOG, 0, 10)
             closed = until(lambda: figures.connections == 0, 60)
             asyncio.run_coroutine_threadsafe(closed, loop).result()

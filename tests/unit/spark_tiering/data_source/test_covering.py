@@ -8,7 +8,6 @@ import pytest
 
 from rlmm.errors import DataLost
 from rlmm.metadata.ids import Uuid
-from spark_tiering.data_source.transaction_search import decide, of_piece, stable_end
 from spark_tiering.data_source.bounds import EARLIEST, LATEST, NoOffset, PartitionBound
 from spark_tiering.data_source.extents import MissingOffsets, extent_of
 from spark_tiering.data_source.query_coverage import (
@@ -21,6 +20,7 @@ from spark_tiering.data_source.query_coverage import (
     require_nothing_lost,
     without,
 )
+from spark_tiering.data_source.transaction_search import decide, of_piece, stable_end
 from spark_tiering.decoding import AbortedTransaction
 from spark_tiering.read_plan.plan import EpochStart, FrozenSegment
 from tests.support.datasource.extents import ORDERS, extent, held
