@@ -57,13 +57,6 @@ def vouched() -> Vouched:
     return Vouched()
 
 
-def test_jks_when_read_without_password_then_has_certificates(vouched: Vouched) -> None:
-    """A JKS truststore is readable without its password, as in Java."""
-    for password in (PASSWORD, None):
-        found = read_store(vouched.jks_trust(), password, wants_key=False)
-        assert (found.trusted, found.key, found.chain) == ((vouched.ca,), None, ())
-
-
 @pytest.mark.parametrize("key_password", [None, KEY_PASSWORD])
 def test_jks_when_its_key_is_wanted_is_opened(vouched: Vouched, key_password: str | None) -> None:
     """The key opens with its own password or with that of the store."""
@@ -75,14 +68,14 @@ def test_jks_when_its_key_is_wanted_is_opened(vouched: Vouched, key_password: st
     assert (trust.key, trust.trusted) == (None, (vouched.own,))
 
 
-def test_pkcs12_when_read_then_has_the_same(vouched: Vouched) -> None:
-    """Certificates alone, or a key with its chain; with a password, or without one."""
+def test_store_when_read_then_has_certificates_or_a_key_with_its_chain(vouched: Vouched) -> None:
+    """JKS trust opens without its password, as in Java, and PKCS12 with or without one."""
     for password in (PASSWORD, None):
-        trust = read_store(p12(vouched.authority, None, password), password, wants_key=False)
-        assert (trust.trusted, trust.key) == ((vouched.ca,), None)
-        keys = read_store(
-            p12(vouched.authority, vouched.issued, password), password, wants_key=True
-        )
+        for content in (vouched.jks_trust(), p12(vouched.authority, None, password)):
+            trust = read_store(content, password, wants_key=False)
+            assert (trust.trusted, trust.key, trust.chain) == ((vouched.ca,), None, ())
+        content = p12(vouched.authority, vouched.issued, password)
+        keys = read_store(content, password, wants_key=True)
         assert (keys.key, keys.chain) == (vouched.key, (vouched.own, vouched.ca))
 
 
@@ -210,48 +203,40 @@ def test_stores_when_javas_then_serve_tls(vouched: Vouched, tmp_path: Path, form
             KEY_PASSWORD,
         )
     else:
-        trust = p12(vouched.authority, None, PASSWORD)
-        keys, key_password = p12(vouched.authority, vouched.issued, PASSWORD), None
-    for name, content in (("trust", trust), ("keys", keys)):
-        (tmp_path / name).write_bytes(content)
-    settings = SecuritySettings(
-        security_protocol=SecurityProtocol.SSL,
-        ssl_truststore_location=str(tmp_path / "trust"),
-        ssl_truststore_password=Secret(PASSWORD),
-        ssl_keystore_location=str(tmp_path / "keys"),
-        ssl_keystore_password=Secret(PASSWORD),
-        ssl_key_password=None if key_password is None else Secret(key_password),
+        trust, key_password = p12(vouched.authority, None, PASSWORD), None
+        keys = p12(vouched.authority, vouched.issued, PASSWORD)
+    (tmp_path / "trust").write_bytes(trust)
+    (tmp_path / "keys").write_bytes(keys)
+    context = tls_context(
+        SecuritySettings(
+            security_protocol=SecurityProtocol.SSL,
+            ssl_truststore_location=str(tmp_path / "trust"),
+            ssl_truststore_password=Secret(PASSWORD),
+            ssl_keystore_location=str(tmp_path / "keys"),
+            ssl_keystore_password=Secret(PASSWORD),
+            ssl_key_password=None if key_password is None else Secret(key_password),
+        )
     )
-    context = tls_context(settings)
     assert context is not None
     assert len(context.get_ca_certs()) == 1
-    names = [one for _, one in shaken(server, context)["subjectAltName"]]
-    assert names == ["localhost"]
+    assert [one for _, one in shaken(server, context)["subjectAltName"]] == ["localhost"]
     assert sorted(one.name for one in tmp_path.iterdir()) == ["keys", "trust"]
 
 
-def test_truststore_when_it_trusts_nobody_or_is_too_large_then_says_so(tmp_path: Path) -> None:
-    """The client refuses a truststore without certificates, and one that is too large."""
-    file = tmp_path / "trust.jks"
-    file.write_bytes(jks(password=PASSWORD))
-    settings = SecuritySettings(
-        security_protocol=SecurityProtocol.SSL, ssl_truststore_location=str(file)
-    )
-    with pytest.raises(ConfigError, match=r"ssl\.truststore\.location: .* holds no certificate$"):
-        tls_context(settings)
-    with file.open("r+b") as handle:
-        handle.truncate(17 * 1024 * 1024)
-    with pytest.raises(ConfigError, match="is too large for certificates"):
-        tls_context(settings)
+def test_store_when_it_holds_nothing_or_is_too_large_then_says_so(
+    vouched: Vouched, tmp_path: Path
+) -> None:
+    """A truststore without certificates, one named as keystore, and one too large are refused."""
+    file = tmp_path / "store"
 
-
-def test_keystore_when_it_has_no_key_then_says_so(vouched: Vouched, tmp_path: Path) -> None:
-    """A truststore that was named in its place."""
-    for name, content in (("a.jks", vouched.jks_trust()), ("a.p12", p12(vouched.authority))):
-        file = tmp_path / name
+    def refused(role: str, content: bytes, message: str) -> None:
         file.write_bytes(content)
-        settings = SecuritySettings(
-            security_protocol=SecurityProtocol.SSL, ssl_keystore_location=str(file)
-        )
-        with pytest.raises(ConfigError, match=r"holds no private key with its certificate$"):
+        location: dict[str, Any] = {f"ssl_{role}_location": str(file)}
+        settings = SecuritySettings(security_protocol=SecurityProtocol.SSL, **location)
+        with pytest.raises(ConfigError, match=rf"^ssl\.{role}\.location: .* {message}"):
             tls_context(settings)
+
+    refused("truststore", jks(password=PASSWORD), "holds no certificate$")
+    refused("truststore", bytes(17 * 1024 * 1024), "is too large for certificates")
+    for content in (vouched.jks_trust(), p12(vouched.authority)):
+        refused("keystore", content, "holds no private key with its certificate$")

@@ -16,21 +16,22 @@ from rlmm.records.batch import Batch, walk
 from tests.conformance.log.memory_log import MemoryLogUnderTest
 from tests.conformance.log.under_test import read_until, settled, values_of
 from tests.support.manual_clock import START_MS, ManualClock
+from tests.unit.log.test_files import NO_BYTES
 
 
-async def test_read_when_there_is_no_time_then_gives_what_is_there() -> None:
-    """A read with a deadline of zero returns the available records."""
+async def test_call_when_nothing_can_come_of_it_then_is_refused_or_ends_at_once() -> None:
+    """A read without time has what is there; no bytes, no value and no partition are mistakes."""
     log = MemoryLog(MemoryTopic(1))
     await log.append(0, b"a", timeout_s=0)
     assert values_of(await log.read(0, 0, timeout_s=0)) == [(0, b"a")]
     assert await log.read(0, 1, timeout_s=0) is None
-
-
-async def test_read_when_no_bytes_may_come_then_is_refused() -> None:
-    """A limit that nothing can keep is a mistake of the caller."""
-    log = MemoryLog(MemoryTopic(1))
     with pytest.raises(InvalidArgument, match="1 byte or more, got 0"):
         await log.read(0, 0, timeout_s=0, bytes_max=0)
+    for value in NO_BYTES:
+        with pytest.raises(InvalidArgument, match="made of bytes"):
+            await log.append(0, value, timeout_s=1)
+    with pytest.raises(InvalidArgument, match="at least 1 partition, got 0"):
+        MemoryTopic(0)
 
 
 async def test_append_when_stored_then_carries_the_clocks_time_and_the_leaders_epoch() -> None:
@@ -46,28 +47,14 @@ async def test_append_when_stored_then_carries_the_clocks_time_and_the_leaders_e
     assert (batch.leader_epoch, batch.max_timestamp_ms) == (1, START_MS + 2_000)
 
 
-@pytest.mark.parametrize("value", [None, "text"], ids=["null", "text"])
-async def test_append_when_the_value_is_no_bytes_is_refused(value: bytes) -> None:
-    """A tombstone or a text never gets into the log."""
-    log = MemoryLog(MemoryTopic(1))
-    with pytest.raises(InvalidArgument, match="made of bytes"):
-        await log.append(0, value, timeout_s=1)
-
-
 async def test_append_when_the_topic_is_full_then_is_refused_with_the_figures() -> None:
-    """A topic in memory is bounded: it refuses, and drops nothing."""
-    log = MemoryLog(MemoryTopic(2, bytes_max=200))
+    """A topic in memory is bounded: it refuses, drops nothing, and deleted bytes do not count."""
+    topic = MemoryTopic(2, bytes_max=200)
+    log = MemoryLog(topic)
     assert await log.append(0, bytes(100), timeout_s=1) == 0
     with pytest.raises(AppendRefused, match=r"169 bytes more than the 170 held .* the 200"):
         await log.append(1, bytes(99), timeout_s=1)
     assert await log.bounds([0, 1], timeout_s=1) == {0: LogBounds(0, 1), 1: LogBounds(0, 0)}
-
-
-async def test_append_when_the_head_was_deleted_then_there_is_room_again() -> None:
-    """Bytes that are gone do not count."""
-    topic = MemoryTopic(1, bytes_max=200)
-    log = MemoryLog(topic)
-    await log.append(0, bytes(100), timeout_s=1)
     LogScript(topic).delete_records(0, 1)
     assert await log.append(0, bytes(100), timeout_s=1) == 1
 
@@ -129,9 +116,3 @@ async def test_topic_when_it_is_deleted_then_is_missed_until_it_is_there_again()
     identity = await log.identity(timeout_s=1)
     assert (identity.topic_id, identity.partition_count) == (topic_id, 3)
     assert await log.append(2, b"a", timeout_s=1) == 0
-
-
-def test_topic_when_it_has_no_partition_then_is_refused() -> None:
-    """A topic has at least one partition."""
-    with pytest.raises(InvalidArgument, match="at least 1 partition, got 0"):
-        MemoryTopic(0)

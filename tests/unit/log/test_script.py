@@ -33,27 +33,20 @@ async def sound_batches(topic: MemoryLogUnderTest) -> list[Batch]:
 
 
 @pytest.mark.parametrize("codec", Compression, ids=lambda codec: codec.name)
-async def test_write_when_compressed_then_one_batch_holds_all(
+async def test_write_when_compressed_then_one_batch_holds_all_also_when_compacted(
     topic: MemoryLogUnderTest, codec: Compression
 ) -> None:
-    """Other writers batch and compress; readers get the same values."""
-    assert topic.script.write(0, b"a", b"b", compression=codec) == 0
-    assert topic.script.write(0, b"c") == 2
+    """Other writers batch and compress; a compacted batch has gaps and keeps its header."""
+    values = [b"%d" % number for number in range(5)]
+    assert topic.script.write(0, *values, compression=codec) == 0
+    assert topic.script.write(0, b"5") == 5
     first, _ = await sound_batches(topic)
-    assert (first.compression, first.last_offset) == (codec, 1)
-    assert await read_until(topic.log, 0, 0, 3) == [(0, b"a"), (1, b"b"), (2, b"c")]
-
-
-@pytest.mark.parametrize("codec", Compression, ids=lambda codec: codec.name)
-async def test_compact_when_records_go_then_the_batch_keeps_its_offsets(
-    topic: MemoryLogUnderTest, codec: Compression
-) -> None:
-    """The batch has gaps and keeps its header."""
-    topic.script.write(0, *(b"%d" % number for number in range(5)), compression=codec)
+    assert (first.compression, first.last_offset) == (codec, 4)
+    assert await read_until(topic.log, 0, 0, 6) == list(enumerate([*values, b"5"]))
     topic.script.compact(0, [0, 2, 4])
-    (batch,) = await sound_batches(topic)
-    assert (batch.base_offset, batch.last_offset, batch.compression) == (0, 4, codec)
-    assert await read_until(topic.log, 0, 0, 5) == [(1, b"1"), (3, b"3")]
+    kept, _ = await sound_batches(topic)
+    assert (kept.base_offset, kept.last_offset, kept.compression) == (0, 4, codec)
+    assert await read_until(topic.log, 0, 0, 6) == [(1, b"1"), (3, b"3"), (5, b"5")]
 
 
 async def test_compact_when_a_batch_goes_then_a_read_passes_it(topic: MemoryLogUnderTest) -> None:
@@ -94,12 +87,14 @@ async def test_damage_when_a_bit_turns_then_the_batch_fails_crc(topic: MemoryLog
 
 @pytest.mark.parametrize("offset", [1, 2], ids=["hole", "end"])
 async def test_damage_when_there_is_no_batch(topic: MemoryLogUnderTest, offset: int) -> None:
-    """A script that damages nothing is a mistake."""
+    """A script that damages nothing, or names a partition that does not exist, is a mistake."""
     topic.script.write(0, b"a")
     topic.script.write(0, b"b")
     topic.script.compact(0, [1])
     with pytest.raises(InvalidArgument, match=f"no batch with offset {offset}"):
         topic.script.damage(0, offset)
+    with pytest.raises(InvalidArgument, match="2 partitions, there is no 2"):
+        topic.script.stall(2)
 
 
 async def test_delete_records_when_within_a_batch_keeps_it_whole(topic: MemoryLogUnderTest) -> None:
@@ -197,9 +192,3 @@ async def test_take_offline_when_damaged_then_the_others_go_on(topic: MemoryLogU
     with pytest.raises(LogDamaged, match="partition 0"):
         await topic.log.read(0, 0, timeout_s=1)
     assert await topic.log.append(1, b"a", timeout_s=1) == 0
-
-
-def test_step_when_there_is_no_such_partition_then_is_refused(topic: MemoryLogUnderTest) -> None:
-    """A script that names a partition which does not exist is a mistake."""
-    with pytest.raises(InvalidArgument, match="2 partitions, there is no 2"):
-        topic.script.stall(2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from rlmm.partition_log.checkpoints import (
@@ -14,6 +16,9 @@ from rlmm.partition_log.checkpoints import (
     parse_partition_metadata,
 )
 from rlmm.partition_log.names import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KAFKAS_EPOCHS = bytes.fromhex("300a320a3420300a36203235310a")
 KAFKAS_METADATA = b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
@@ -41,25 +46,39 @@ def test_epochs_when_kafka_reads_them_then_so_do_we(
     assert parse_epochs(content) == expected
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(b"1\n0\n", id="version"),
-        pytest.param(b"0\n", id="no-count"),
-        pytest.param(b"0\n2\n4 0\n", id="fewer-lines"),
-        pytest.param(b"0\n1\n4 0\n\n", id="blank-last-line"),
-        pytest.param(b"0\n1\n4\n", id="one-field"),
-        pytest.param(b"0\n1\n4 -1\n", id="negative"),
-        pytest.param(b"0\n1\n4 99999999999999999999\n", id="too-large"),
-        pytest.param(b"0\n1\n4 " + b"9" * 5_000 + b"\n", id="thousands-of-digits"),
-        pytest.param(b"0\n" + b"9" * 5_000 + b"\n4 0\n", id="count-of-thousands-of-digits"),
-        pytest.param(b"\0\0\0\0", id="zeros"),
-        pytest.param(b"\xff\xfe", id="no-text"),
-    ],
-)
-def test_epochs_when_not_kafkas_then_are_unreadable(content: bytes) -> None:
-    """A damaged check point is unreadable as a whole."""
-    assert isinstance(parse_epochs(content), CheckpointFault)
+OFFSETS = (b"0\n1\norders 1\n", b"0\n1\norders x 1\n", b"0\n1\na 1 x\n")
+UNREADABLE: dict[str, tuple[Callable[[bytes], object], bytes]] = {
+    "version": (parse_epochs, b"1\n0\n"),
+    "no count": (parse_epochs, b"0\n"),
+    "fewer lines": (parse_epochs, b"0\n2\n4 0\n"),
+    "blank last line": (parse_epochs, b"0\n1\n4 0\n\n"),
+    "one field": (parse_epochs, b"0\n1\n4\n"),
+    "negative": (parse_epochs, b"0\n1\n4 -1\n"),
+    "too large": (parse_epochs, b"0\n1\n4 99999999999999999999\n"),
+    "thousands of digits": (parse_epochs, b"0\n1\n4 " + b"9" * 5_000 + b"\n"),
+    "count of thousands of digits": (parse_epochs, b"0\n" + b"9" * 5_000 + b"\n4 0\n"),
+    "zeros": (parse_epochs, b"\0\0\0\0"),
+    "no text": (parse_epochs, b"\xff\xfe"),
+    **{f"no offset {at}": (parse_offsets, content) for at, content in enumerate(OFFSETS)},
+    "metadata: empty": (parse_partition_metadata, b""),
+    "metadata: no id": (parse_partition_metadata, b"version: 0\n"),
+    "metadata: no version": (parse_partition_metadata, b"topic_id: AAECAwQFBgcICQoLDA0ODw"),
+    "metadata: zero id": (
+        parse_partition_metadata,
+        b"version: 0\ntopic_id: " + b"A" * 22,
+    ),
+    "metadata: short": (parse_partition_metadata, b"version: 0\ntopic_id: AAEC"),
+    "metadata: no base64": (parse_partition_metadata, b"version: 0\ntopic_id: !!!!"),
+    "metadata: no text": (parse_partition_metadata, b"\xff"),
+}
+
+
+@pytest.mark.parametrize(("parse", "content"), UNREADABLE.values(), ids=UNREADABLE)
+def test_file_when_not_kafkas_then_is_unreadable_as_a_whole(
+    parse: Callable[[bytes], object], content: bytes
+) -> None:
+    """One wrong line makes a check point unreadable, and so is a file without a topic id."""
+    assert isinstance(parse(content), CheckpointFault)
 
 
 def test_offsets_when_written_then_are_read_back() -> None:
@@ -70,32 +89,9 @@ def test_offsets_when_written_then_are_read_back() -> None:
     assert parse_offsets(content) == offsets
 
 
-@pytest.mark.parametrize("content", [b"0\n1\norders 1\n", b"0\n1\norders x 1\n", b"0\n1\na 1 x\n"])
-def test_offsets_when_a_line_is_no_offset_then_are_unreadable(content: bytes) -> None:
-    """One wrong line makes the whole check point unreadable."""
-    assert isinstance(parse_offsets(content), CheckpointFault)
-
-
 def test_partition_metadata_when_written_then_is_kafkas_bytes() -> None:
     """The topic id is written as a broker does, without a last newline."""
     topic_id = bytes(range(16))
     assert format_partition_metadata(topic_id) == KAFKAS_METADATA
     assert parse_partition_metadata(KAFKAS_METADATA) == topic_id
     assert parse_partition_metadata(KAFKAS_METADATA.replace(b" 0", b" 1")) == topic_id
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"version: 0\n", id="no-id"),
-        pytest.param(b"topic_id: AAECAwQFBgcICQoLDA0ODw", id="no-version"),
-        pytest.param(b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA", id="zero-id"),
-        pytest.param(b"version: 0\ntopic_id: AAEC", id="short"),
-        pytest.param(b"version: 0\ntopic_id: !!!!", id="no-base64"),
-        pytest.param(b"\xff", id="no-text"),
-    ],
-)
-def test_partition_metadata_when_it_names_no_topic_then_is_unreadable(content: bytes) -> None:
-    """A file without a topic id is unreadable."""
-    assert isinstance(parse_partition_metadata(content), CheckpointFault)
