@@ -216,30 +216,24 @@ async def test_f61_partition_when_absent_is_refused(open_log: OpenLog, partition
         await log.read(partition, 0, timeout_s=ANSWER_S)
 
 
-async def test_f6_read_when_the_topic_is_created_anew_then_ends(start: Start) -> None:
-    """F6: waiting reads end, and the next `identity` call binds to the new topic."""
-    kafka, log = start()
+@pytest.mark.parametrize("hangs", [False, True], ids=["by its answer", "by identity"])
+async def test_f6_read_when_the_topic_is_created_anew_then_ends(start: Start, hangs: bool) -> None:
+    """F6: waiting reads end and never read the new topic; `identity` binds to it."""
+    kafka, log = start(fetch_max_wait_ms=20_000 if hangs else 500)
     waiting = [asyncio.create_task(log.read(at, 0, timeout_s=ANSWER_S)) for at in range(3)]
     await asyncio.sleep(1)
+    if hangs:
+        kafka.hangs = {(0, "Fetch")}
     kafka.recreate(partitions=5)
     kafka.partitions[4].store(b"new")
+    if hangs:
+        await log.identity(timeout_s=ANSWER_S)
     for read in waiting:
         with pytest.raises(LogRecreated):
             await read
+    kafka.release(0, "Fetch")
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 5
     assert await read_until(log, 4, 0, 1) == [(0, b"new")]
-
-
-async def test_f6_identity_when_of_another_topic_then_waiting_reads_end(start: Start) -> None:
-    """F6: a read of the old topic ends with an error and never reads the new one."""
-    kafka, log = start(fetch_max_wait_ms=20_000)
-    waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
-    await asyncio.sleep(1)
-    kafka.hangs = {(0, "Fetch")}
-    kafka.recreate()
-    await log.identity(timeout_s=ANSWER_S)
-    with pytest.raises(LogRecreated):
-        await waiting
 
 
 async def test_f6_cluster_when_it_is_another_then_nothing_is_answered(connect: Connect) -> None:
