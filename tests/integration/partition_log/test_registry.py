@@ -112,26 +112,19 @@ async def test_partition_when_absent_then_is_not_found_and_made_when_asked(tmp_p
         assert [str(name) for name in await registry.topic_partitions()] == ["events-0"]
 
 
-async def test_partition_when_the_disk_refuses_then_is_tried_again(tmp_path: Path) -> None:
-    """An opening that failed temporarily can be tried again."""
+async def test_partition_when_refused_then_can_be_opened_again(tmp_path: Path) -> None:
+    """A full disk fails an opening for now; a topic made anew does not inherit an older log."""
     disk = FaultyDisk()
-    async with await LogRegistry.open(tmp_path, FAST, disk=disk) as registry:
-        disk.fail("create", errno.ENOSPC)
-        with pytest.raises(LogUnavailable, match="events-0 cannot be opened: No space left"):
-            await registry.create(TOPIC, 0, TOPIC_ID)
-        await (await registry.create(TOPIC, 0, TOPIC_ID)).append(batch(b"a"))
-
-
-async def test_partition_when_of_another_topic_id_then_is_refused(tmp_path: Path) -> None:
-    """A topic that was deleted and made anew does not inherit the old one's log."""
-    registry, _ = await open_log(tmp_path)
-    with pytest.raises(LogRecreated, match="AQIDBAUGBwgJCgsMDQ4PEA"):
-        await registry.create(TOPIC, 0, bytes(15) + b"\1")
-    await registry.close()
-    async with await LogRegistry.open(tmp_path, FAST) as registry:
-        with pytest.raises(LogRecreated, match="belongs to topic id AQIDBAUGBwgJCgsMDQ4PEA"):
-            await registry.create(TOPIC, 0, bytes(15) + b"\1")
-        assert (await registry.create(TOPIC, 0, TOPIC_ID)).topic_id == TOPIC_ID
+    for _ in range(2):
+        async with await LogRegistry.open(tmp_path, FAST, disk=disk) as registry:
+            if not names_below(tmp_path, "*.log"):
+                disk.fail("create", errno.ENOSPC)
+                with pytest.raises(LogUnavailable, match="events-0 cannot be opened: No space"):
+                    await registry.create(TOPIC, 0, TOPIC_ID)
+                await (await registry.create(TOPIC, 0, TOPIC_ID)).append(batch(b"a"))
+            with pytest.raises(LogRecreated, match="AQIDBAUGBwgJCgsMDQ4PEA"):
+                await registry.create(TOPIC, 0, bytes(15) + b"\1")
+            assert (await registry.create(TOPIC, 0, TOPIC_ID)).topic_id == TOPIC_ID
 
 
 async def test_registry_when_closed_then_acknowledges_appends_and_refuses(tmp_path: Path) -> None:

@@ -86,13 +86,6 @@ async def test_batch_when_packed_then_is_numbered_for_its_producer() -> None:
     assert sent(into).base_sequence == 2
 
 
-async def test_batch_when_values_are_many_then_holds_what_fits() -> None:
-    """A batch stays below its limit, and the remaining values wait for the next one."""
-    into = lane(batch_bytes_max=1000)
-    put(into, *(b"x" * 300 for _ in range(5)))
-    assert packed(into).record_count == 2
-
-
 async def test_batch_when_an_attempt_had_no_answer_then_the_same_bytes_are_sent_again() -> None:
     """The batch is sent again with the same bytes and number, by which the broker recognises it."""
     into = lane()
@@ -293,8 +286,11 @@ async def test_pack_when_whole_records_wait_then_they_are_sent_as_they_once_were
     assert appends[0].size >= len("keyhvn") + appends[1].size - len("event")
 
 
-async def test_pack_when_keys_and_headers_are_large_then_they_count() -> None:
-    """A batch is never larger than a broker takes."""
+async def test_pack_when_values_keys_and_headers_are_large_then_holds_what_fits() -> None:
+    """A batch is never larger than a broker takes, and what does not fit waits for the next one."""
+    into = lane(batch_bytes_max=1000)
+    put(into, *(b"x" * 300 for _ in range(5)))
+    assert packed(into).record_count == 2
     into = lane(10_000)
     loop = asyncio.get_running_loop()
     for number in range(4):

@@ -67,14 +67,6 @@ async def test_f68_answer_when_not_a_permanent_code_then_is_retried(code: int) -
     assert f"{code}" in str(judged.trouble)
 
 
-async def test_answer_when_nothing_is_there_then_the_read_stands_at_the_tail() -> None:
-    """An empty answer at the end is an answer: there is nothing yet."""
-    known, read = trail(), read_at(7)
-    assert known.judge(read, fetched(), is_first=True) == FetchAgain(None)
-    assert known.tail == 7
-    assert read.is_answered
-
-
 async def test_answer_when_a_batch_does_not_fit_then_is_asked_for_as_large_as_it_is() -> None:
     """A batch that was cut is requested at its whole size, up to the limit of a request."""
     known, read = trail(), read_at(5)
@@ -172,9 +164,10 @@ async def test_answer_when_something_else_has_ended_the_read_then_nothing_happen
 
 
 async def test_position_when_an_attempt_failed_then_is_unknown_until_an_answer() -> None:
-    """Trouble is remembered and ends with an answer; the tail is not known meanwhile."""
+    """An empty answer at the end is an answer; trouble ends with one, and has no tail meanwhile."""
     known, read = trail(), read_at(7)
-    known.judge(read, fetched(), is_first=True)
+    assert known.judge(read, fetched(), is_first=True) == FetchAgain(None)
+    assert (known.tail, read.is_answered) == (7, True)
     assert known.failed(LogUnavailable("away")) == 0.1
     assert (known.tail, str(known.trouble)) == (None, "away")
     known.judge(read, fetched(), is_first=True)

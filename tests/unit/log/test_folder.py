@@ -93,36 +93,31 @@ def test_new_identity_when_a_beginning_was_broken_off_then_it_goes_on(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("names", "complaint"),
+    ("names", "below", "complaint"),
     [
-        (["notes.txt"], "holds 'notes.txt', which"),
-        (["b", "a", "c"], "holds 'a' and 2 more, which"),
-        (["orders-0"], "holds 'orders-0', which"),
-        ([f"{TOPIC}-3.abc-delete"], f"holds '{TOPIC}-3.abc-delete', which"),
-        (["meta.properties", "__cluster_metadata-0"], "holds '__cluster_metadata-0', which"),
+        (["notes.txt"], "", "holds 'notes.txt', which"),
+        (["b", "a", "c"], "", "holds 'a' and 2 more, which"),
+        (["orders-0"], "", "holds 'orders-0', which"),
+        ([f"{TOPIC}-3.abc-delete"], "", f"holds '{TOPIC}-3.abc-delete', which"),
+        (["meta.properties", "__cluster_metadata-0"], "", "holds '__cluster_metadata-0', which"),
+        (["meta.properties"], "rlmm", "lies inside .* name a folder elsewhere"),
+        (["meta.properties"], "rlmm-0", "lies inside .* name a folder elsewhere"),
+        (["meta.properties"], "a/b/c", "lies inside .* name a folder elsewhere"),
     ],
-    ids=["file", "files", "topic", "deleted", "broker"],
+    ids=["file", "files", "topic", "deleted", "broker", "inside", "inside-0", "inside-deep"],
 )
 def test_new_identity_when_the_folder_is_something_else_then_is_refused_in_one_line(
-    tmp_path: Path, names: list[str], complaint: str
+    tmp_path: Path, names: list[str], below: str, complaint: str
 ) -> None:
-    """The refusal names the folder, its contents and the remedy in one line."""
+    """One line has folder, contents and remedy; in a broker's folder a log would stop its start."""
     for name in names:
         (tmp_path / name).write_text(BROKER_PROPERTIES)
-    with pytest.raises(ConfigError, match=f"{complaint}.*: name a folder of its own") as caught:
-        new_identity(look_at(tmp_path), None)
-    assert str(tmp_path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("below", ["rlmm", "rlmm-0", "a/b/c"])
-def test_new_identity_when_in_a_brokers_folder_is_refused(tmp_path: Path, below: str) -> None:
-    """A log in a broker's log folder is refused: it would stop the broker's start."""
-    (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
-    with pytest.raises(ConfigError, match=r"lies inside .* name a folder elsewhere") as caught:
+    with pytest.raises(ConfigError, match=complaint) as caught:
         new_identity(look_at(tmp_path / below), None)
-    assert str(tmp_path / below) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    line = str(caught.value)
+    assert str(tmp_path / below) in line
+    assert below or ": name a folder of its own" in line
+    assert "\n" not in line
 
 
 def make_short(folder: Path) -> None:
@@ -219,25 +214,24 @@ def test_kept_identity_when_made_by_a_broker_then_its_count_must_be_said(tmp_pat
         kept_identity(look_at(tmp_path), 50)
 
 
-def test_kept_identity_when_an_id_is_lost_then_is_refused(tmp_path: Path) -> None:
-    """The log refuses to open without its ids, because its snapshots depend on them."""
-    make_ours(tmp_path, 1)
-    (tmp_path / f"{TOPIC}-0" / "partition.metadata").unlink()
-    with pytest.raises(ConfigError, match="lost its topic id"):
-        kept_identity(look_at(tmp_path), None)
-    (tmp_path / "meta.properties").write_text("version=1\nrlmm.partition.count=1\n")
-    with pytest.raises(ConfigError, match="lost its cluster id"):
-        kept_identity(look_at(tmp_path), None)
-
-
 @pytest.mark.parametrize("text", ["0", "-1", "many", "", "٣"])
-def test_kept_identity_when_the_count_is_no_number_is_refused(tmp_path: Path, text: str) -> None:
-    """The error names the file and its wrong value."""
+def test_kept_identity_when_a_part_is_lost_or_wrong_then_is_refused(
+    tmp_path: Path, text: str
+) -> None:
+    """A wrong count is named; without its ids no log opens, because snapshots depend on them."""
     make_ours(tmp_path, 1)
-    with (tmp_path / "meta.properties").open("a") as file:
+    properties = tmp_path / "meta.properties"
+    with properties.open("a") as file:
         file.write(f"rlmm.partition.count={text}\n")
     with pytest.raises(ConfigError, match=r"meta\.properties: rlmm\.partition\.count"):
         kept_identity(look_at(tmp_path), None)
+    properties.write_text("version=1\nrlmm.partition.count=1\n")
+    with pytest.raises(ConfigError, match="lost its cluster id"):
+        kept_identity(look_at(tmp_path), None)
+    make_ours(tmp_path / "other", 1)
+    (tmp_path / "other" / f"{TOPIC}-0" / "partition.metadata").unlink()
+    with pytest.raises(ConfigError, match="lost its topic id"):
+        kept_identity(look_at(tmp_path / "other"), None)
 
 
 def test_copied_identity_when_made_by_a_broker_then_is_partly_read(tmp_path: Path) -> None:
@@ -279,18 +273,14 @@ def test_copied_identity_when_ours_then_is_as_it_was_made(tmp_path: Path) -> Non
         copied_identity(look_at(tmp_path), 4)
 
 
-def test_look_at_when_topics_are_mixed_then_names_both(tmp_path: Path) -> None:
-    """Partitions of two topics of one name are no log."""
+def test_look_at_when_topics_are_mixed_or_it_is_a_file_then_says_so(tmp_path: Path) -> None:
+    """Partitions of two topics of one name are no log, and a file is no folder."""
     make_partitions(tmp_path, 0)
     make_partitions(tmp_path, 1, topic_id=Uuid(bytes(range(1, 17))))
     with pytest.raises(ConfigError, match="not one topic") as caught:
         look_at(tmp_path)
-    assert str(TOPIC_ID) in str(caught.value)
-    assert str(Uuid(bytes(range(1, 17)))) in str(caught.value)
-
-
-def test_look_at_when_it_is_a_file_then_says_so(tmp_path: Path) -> None:
-    """One line has the path, the system's reason and the remedy."""
+    for part in (TOPIC_ID, Uuid(bytes(range(1, 17)))):
+        assert str(part) in str(caught.value)
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(ConfigError, match="Not a directory; name one that this user") as caught:

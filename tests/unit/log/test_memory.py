@@ -102,9 +102,8 @@ async def test_append_when_held_beyond_its_deadline_then_is_uncertain() -> None:
     """An append without an answer before its deadline is uncertain."""
     clock = ManualClock()
     topic = MemoryTopic(1, clock=clock)
-    log = MemoryLog(topic)
     LogScript(topic).hold_appends(0)
-    appending = asyncio.create_task(log.append(0, b"a", timeout_s=3))
+    appending = asyncio.create_task(MemoryLog(topic).append(0, b"a", timeout_s=3))
     await clock.until_waiting()
     clock.advance(3)
     with pytest.raises(AppendUncertain, match="partition 0"):
@@ -209,26 +208,18 @@ async def test_damage_when_there_is_no_batch(topic: MemoryLogUnderTest, offset: 
         topic.script.stall(2)
 
 
-async def test_delete_records_when_within_a_batch_keeps_it_whole(topic: MemoryLogUnderTest) -> None:
-    """The log start may lie within a batch, which then begins below the position asked for."""
+async def test_delete_records_when_within_a_batch_or_outside_the_log_then_stays_within(
+    topic: MemoryLogUnderTest,
+) -> None:
+    """The log start may lie within a batch, and goes neither back nor beyond the end."""
     topic.script.write(0, b"a", b"b")
     topic.script.write(0, b"c")
-    topic.script.delete_records(0, 1)
-    assert await topic.log.bounds([0], timeout_s=1) == {0: LogBounds(1, 3)}
+    for before_offset in (1, 0):
+        topic.script.delete_records(0, before_offset)
+        assert await topic.log.bounds([0], timeout_s=1) == {0: LogBounds(1, 3)}
     assert values_of(await read_on(topic.log, 0, 1)) == [(0, b"a"), (1, b"b"), (2, b"c")]
-
-
-@pytest.mark.parametrize(
-    ("before_offset", "bounds"), [(9, LogBounds(3, 3)), (0, LogBounds(1, 3))], ids=["far", "back"]
-)
-async def test_delete_records_when_outside_the_log_then_stays_within(
-    topic: MemoryLogUnderTest, before_offset: int, bounds: LogBounds
-) -> None:
-    """The log start goes neither back nor beyond the end."""
-    topic.script.write(0, b"a", b"b", b"c")
-    topic.script.delete_records(0, 1)
-    topic.script.delete_records(0, before_offset)
-    assert await topic.log.bounds([0], timeout_s=1) == {0: bounds}
+    topic.script.delete_records(0, 9)
+    assert await topic.log.bounds([0], timeout_s=1) == {0: LogBounds(3, 3)}
 
 
 async def test_lose_tail_when_a_reader_is_there_then_is_beyond(topic: MemoryLogUnderTest) -> None:
@@ -288,7 +279,7 @@ async def test_hold_appends_when_released_then_go_on_in_order(topic: MemoryLogUn
 
 
 async def test_resume_when_a_read_waits_then_it_gets_the_rest(topic: MemoryLogUnderTest) -> None:
-    """After a stall a waiting reader gets the records appended meanwhile."""
+    """After a stall a waiting reader gets the records of meanwhile; offline, each read raises."""
     topic.script.stall(0)
     waiting = asyncio.create_task(topic.log.read(0, 0, timeout_s=1))
     await settled()
@@ -296,10 +287,6 @@ async def test_resume_when_a_read_waits_then_it_gets_the_rest(topic: MemoryLogUn
     assert not waiting.done()
     topic.script.resume(0)
     assert values_of(await waiting) == [(0, b"a")]
-
-
-async def test_take_offline_when_damaged_then_the_others_go_on(topic: MemoryLogUnderTest) -> None:
-    """A partition that is offline raises for every reader, and its neighbours work."""
     topic.script.take_offline(0)
     with pytest.raises(LogDamaged, match="partition 0"):
         await topic.log.read(0, 0, timeout_s=1)
