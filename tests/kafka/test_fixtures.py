@@ -49,31 +49,19 @@ def test_other_of_kafka(kafka_broker):
 """
 
 
-@pytest.fixture
-def without_java(
+def test_tests_when_java_is_missing_are_skipped_with_one_line_and_fail_in_ci(
     pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One line for all of them names the packages to install; in CI they fail instead."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CI", raising=False)
     pytester.makeconftest(PLUGIN)
     pytester.makepyfile(TWO_TESTS)
-
-
-@pytest.mark.usefixtures("without_java")
-def test_tests_when_java_is_missing_are_skipped_with_one_line(pytester: pytest.Pytester) -> None:
-    """One line for all of them names the packages to install."""
     result = pytester.runpytest_inprocess("-rs", *ALONE)
     result.assert_outcomes(skipped=2)
     (line,) = [line for line in result.outlines if "apt-get" in line]
     assert line.startswith("SKIPPED [2] ")
     assert re.search(WHAT_TO_INSTALL, line)
-
-
-@pytest.mark.usefixtures("without_java")
-def test_tests_when_java_is_missing_in_ci_fail(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In CI a missing Java fails the tests instead of skipping them."""
     monkeypatch.setenv("CI", "true")
     result = pytester.runpytest_inprocess(*ALONE)
     result.assert_outcomes(errors=2)

@@ -56,42 +56,31 @@ def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maven:
     return maven
 
 
-def test_jars_when_cached_are_not_fetched_again(maven: Maven) -> None:
-    """A second call does not start Maven."""
-    assert maven.fetched() == maven.fetched()
-    assert [path.name for path in maven.fetched().iterdir()] == ["a.jar"]
-    assert maven.calls == 1
-
-
-def test_jars_when_the_marker_is_missing_are_fetched_again(maven: Maven) -> None:
-    """A folder without its marker, as an interrupted run leaves it, is fetched again."""
+def test_jars_when_cached_are_not_fetched_again_unless_the_marker_is_missing(maven: Maven) -> None:
+    """A second call does not start Maven; an interrupted run's folder is fetched again."""
     lib = maven.fetched()
+    assert maven.fetched() == lib
+    assert [path.name for path in lib.iterdir()] == ["a.jar"]
+    assert maven.calls == 1
     (lib / "a.jar").write_bytes(b"half")
     (lib.parent / "done").unlink()
     assert (maven.fetched() / "a.jar").read_bytes() == b"jar"
     assert maven.calls == 2
 
 
-def test_jars_when_one_differs_are_refused_by_name(maven: Maven) -> None:
-    """A jar with another digest than the listed one is named, and nothing counts as fetched."""
+def test_jars_when_not_the_listed_ones_are_refused_by_name(maven: Maven) -> None:
+    """A jar that differs, is missing or is too many is named, and nothing counts as fetched."""
     maven.listing.write_text(f"{hashlib.sha256(b'other').hexdigest()}  a.jar\n")
     with pytest.raises(JarsUnusable, match=r"1 of the fetched jars .* lists them: a\.jar"):
         maven.fetched()
-    maven.listing.write_text(LISTING)
-    maven.fetched()
-    assert maven.calls == 2
-
-
-def test_jars_when_one_is_missing_or_too_many_are_refused(maven: Maven) -> None:
-    """The folder holds exactly the listed jars."""
     maven.listing.write_text(LISTING.replace("a.jar", "b.jar"))
     with pytest.raises(JarsUnusable, match=r"2 of the fetched jars .*: a\.jar, b\.jar"):
         maven.fetched()
-
-
-def test_jars_when_maven_fails_show_its_words(maven: Maven) -> None:
-    """The message quotes Maven."""
+    maven.listing.write_text(LISTING)
+    maven.fetched()
+    assert maven.calls == 3
     maven.does(FAILS)
+    maven.listing.write_text(LISTING.replace("a.jar", "c.jar"))
     with pytest.raises(JarsUnusable, match="no route to anywhere"):
         maven.fetched()
 

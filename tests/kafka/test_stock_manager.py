@@ -6,17 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.metadata.encoding import encode
-from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError
-from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
-from tests.kafka.clients import produce, until
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from tests.kafka.clients import until
 from tests.kafka.node import kafka_id
 from tests.kafka.stock_manager import StockPeer, StockRefused
-from tests.kafka.tiered import METADATA_PARTITIONS
-from tests.kafka.tools import METADATA_TOPIC
 from tests.support.builders import (
     delete_finished,
     delete_started,
@@ -41,54 +36,6 @@ def new_partition(topic: str) -> TopicIdPartition:
 async def ready(peer: StockPeer, partition: TopicIdPartition) -> None:
     peer.assign(partition)
     await until(lambda: peer.is_ready(partition), f"the stock manager was ready for {partition}")
-
-
-async def test_stock_manager_when_it_reads_a_brokers_history_knows_its_segments(
-    kafka_broker: TieredKafka, stock_peer: Start
-) -> None:
-    """It lists each segment that the broker finished, with all fields, and finds it by offset."""
-    await kafka_broker.create_topic("stock")
-    await produce(kafka_broker.login, "stock", [b"x" * 500] * 60)
-    await kafka_broker.wait_until_tiered("stock", 3)
-    events = [found.event for found in kafka_broker.metadata_events("stock")]
-    updates = {event.id: event for event in events if isinstance(event, SegmentUpdate)}
-    copied = [one.updated(updates[one.id]) for one in events if isinstance(one, SegmentMetadata)]
-
-    peer = stock_peer(kafka_broker.bootstrap)
-    partition = kafka_broker.user_partition("stock")
-    await ready(peer, partition)
-    assert len(copied) == 3
-    assert set(peer.list(partition)) == set(copied)
-    assert list(peer.list(partition, epoch=0)) == copied
-    assert peer.highest(partition, epoch=0) == 59
-    assert peer.size(partition, epoch=0) == sum(segment.size_bytes for segment in copied)
-    assert [peer.lookup(partition, 0, offset) for offset in (0, 28, 59, 60)] == [*copied, None]
-    assert peer.next_with_txn_index(partition, 0, 0) is None
-    assert peer.close() == 0
-    assert peer.log.errors() == []
-
-
-async def test_stock_manager_reads_our_events(kafka_broker: TieredKafka, stock_peer: Start) -> None:
-    """The stock manager answers with the events that our codec wrote."""
-    partition = new_partition("ours")
-    first, second = segment_id(1, partition), segment_id(2, partition)
-    custom = bytes(range(200))
-    opened = started(first, 0, 99, {0: 0, 3: 50}, custom_metadata=b"", txn_index_empty=True)
-    update = finished(first, custom_metadata=custom)
-    unfinished = started(second, 100, 199, {3: 100}, max_timestamp_ms=7, size_bytes=3)
-    at = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
-    values = [encode(opened), encode(update), encode(unfinished)]
-    await produce(kafka_broker.login, METADATA_TOPIC, values, partition=at)
-
-    peer = stock_peer(kafka_broker.bootstrap)
-    await ready(peer, partition)
-    copied = opened.updated(update)
-    assert set(peer.list(partition)) == {copied, unfinished}
-    assert peer.lookup(partition, 3, 60) == copied
-    assert peer.lookup(partition, 3, 150) is None
-    assert peer.highest(partition, 3) == 99
-    assert peer.log.errors() == []
-    assert kafka_broker.tiering_errors() == []
 
 
 async def test_stock_manager_when_told_to_write_publishes_what_we_read(

@@ -11,7 +11,6 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from tests.kafka.clients import consume, produce
 from tests.kafka.tiered import METADATA_PARTITIONS
-from tests.kafka.tools import METADATA_TOPIC
 from tests.support.records.console_text import as_kafka_prints
 
 if TYPE_CHECKING:
@@ -67,17 +66,3 @@ async def test_segments_when_deleted_leave_events_of_all_states(kafka_broker: Ti
         lives.setdefault(found.event.id.uuid, []).append(found.event.state)
     assert Counter(map(tuple, lives.values())) == {tuple(SegmentState): SEGMENTS}
     assert kafka_broker.tiering_errors() == []
-
-
-async def test_dump_log_when_asked_prints_what_lies_in_the_files(kafka_broker: TieredKafka) -> None:
-    """Kafka's own tool finds the events in the broker's files and no fault with them."""
-    await kafka_broker.create_topic("dumped")
-    await produce(kafka_broker.login, "dumped", RECORDS[:1])
-    await kafka_broker.wait_until_tiered("dumped", 1)
-    events = kafka_broker.metadata_events("dumped")
-    files = kafka_broker.local_segments(METADATA_TOPIC, events[0].metadata_partition)
-    dump = kafka_broker.tools.dump_log(*files, metadata=True)
-    for found in events:
-        assert isinstance(found.event, SegmentMetadata | SegmentUpdate)
-        assert f"payload: {as_kafka_prints(found.event)}\n" in dump
-    assert "isvalid: false" not in dump

@@ -14,16 +14,11 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("version", OTHERS)
-def test_pom_when_of_another_version_differs_in_nothing_else(tmp_path: Path, version: str) -> None:
-    """The POM of another version differs in the version alone."""
+def test_version_when_another_differs_in_its_jars_alone(tmp_path: Path, version: str) -> None:
+    """The POM differs in the version alone, and the digests are those of that broker's jars."""
     written = pom_of(version, tmp_path).read_text()
     assert written != POM.read_text()
     assert written.replace(version, USUAL) == POM.read_text()
-
-
-@pytest.mark.parametrize("version", OTHERS)
-def test_digests_when_of_another_version_are_those_of_its_jars(version: str) -> None:
-    """The digests of a version are those of its jars, the broker's own among them."""
     names = [line.split()[1] for line in listing_of(version).read_text().splitlines()]
     assert [jar for jar in names if jar.startswith("kafka_2.13-")] == [f"kafka_2.13-{version}.jar"]
 

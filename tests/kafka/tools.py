@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from tests.kafka.process import TOOL_DEADLINE_S, run_java
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.kafka.jars import Jars
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
@@ -56,12 +54,3 @@ class Tools:
     def metadata_events(self, count: int, *, partition: int) -> list[str]:
         how = ("--formatter", METADATA_FORMATTER)
         return self.consume(METADATA_TOPIC, count, *how, partition=partition).splitlines()
-
-    def dump_log(self, *files: Path, metadata: bool = False) -> str:
-        """Run `kafka-dump-log` on segment or index files named as by a broker."""
-        return dump_log(self.jars, *files, metadata=metadata)
-
-
-def dump_log(jars: Jars, *files: Path, metadata: bool = False) -> str:
-    how = "--remote-log-metadata-decoder" if metadata else "--print-data-log"
-    return run_java(jars, DUMP_LOG, how, "--files", ",".join(map(str, files))).out

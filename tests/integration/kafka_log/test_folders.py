@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -24,6 +23,7 @@ from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import DUMP_LOG
 from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
 from tests.support.kafka.kafka_logs import read_all
+from tests.support.logs.copied_folders import fingerprint
 from tests.support.records.console_text import as_kafka_prints
 
 if TYPE_CHECKING:
@@ -88,21 +88,6 @@ def joined(record_sets: dict[int, list[RecordSet]]) -> dict[int, bytes]:
 
 def partition_files(folder: Path, partition: int, pattern: str = "*") -> list[Path]:
     return sorted((folder / f"{TOPIC}-{partition}").glob(pattern))
-
-
-def fingerprint(folder: Path) -> dict[str, tuple[int, int, int, str]]:
-    found = {}
-    for path in sorted([folder, *folder.rglob("*")]):
-        stat = path.stat()
-        content = path.read_bytes() if path.is_file() else b""
-        digest = hashlib.blake2b(content).hexdigest()
-        found[str(path.relative_to(folder))] = (
-            stat.st_mode,
-            stat.st_size,
-            stat.st_mtime_ns,
-            digest,
-        )
-    return found
 
 
 def printed_by_kafka(dump: str) -> list[tuple[int, str]]:

@@ -91,22 +91,16 @@ async def test_append_when_stored_then_only_16_bytes_of_a_batch_are_new(tmp_path
         assert stored[one.start + 16 : one.stop] == sent[one.start + 16 : one.stop]
 
 
-async def test_append_when_many_at_once_then_offsets_are_dense_and_in_order(tmp_path: Path) -> None:
-    """Offsets are given in the order in which appends are made, without a gap."""
-    async with log_in(tmp_path, EACH) as log:
-        appended = await asyncio.gather(*(log.append(batch(b"%d" % n)) for n in range(300)))
-        assert [one.base_offset for one in appended] == list(range(300))
-        assert await values_of(log) == {n: b"%d" % n for n in range(300)}
-
-
-async def test_append_when_many_wait_then_they_share_syncs(tmp_path: Path) -> None:
-    """Appends that wait together cost one sync, not one each."""
+async def test_append_when_many_at_once_then_share_syncs_with_dense_offsets(tmp_path: Path) -> None:
+    """Offsets are given in the order of the appends; appends that wait together share a sync."""
     disk = GatedDisk()
     async with log_in(tmp_path, EACH, disk=disk) as log:
-        await log.append(batch(b"first"))
+        await log.append(batch(b"0"))
         before = disk.sync_count
-        await asyncio.gather(*(log.append(batch(b"x")) for _ in range(256)))
+        appended = await asyncio.gather(*(log.append(batch(b"%d" % n)) for n in range(1, 300)))
         assert disk.sync_count - before <= 4
+        assert [one.base_offset for one in appended] == list(range(1, 300))
+        assert await values_of(log) == {n: b"%d" % n for n in range(300)}
 
 
 async def test_append_when_written_during_a_sync_then_waits_for_the_next(tmp_path: Path) -> None:
@@ -186,20 +180,8 @@ async def test_interval_when_it_passes_then_what_was_written_is_synced(tmp_path:
         assert log.statistics().recovery_point == 1
 
 
-async def test_append_when_large_then_is_stored_like_any_other(tmp_path: Path) -> None:
-    """A large append is written by a thread, in order."""
-    registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER))
-    large = b"".join(batch(bytes(500_000)) for _ in range(5))
-    async with registry:
-        appended = await asyncio.gather(
-            log.append(batch(b"a")), log.append(large), log.append(batch(b"b"))
-        )
-        assert [tuple(one) for one in appended] == [(0, 1), (1, 6), (6, 7)]
-        assert (await values_of(log))[6] == b"b"
-
-
 async def test_append_when_cancelled_in_a_write_then_the_log_is_whole(tmp_path: Path) -> None:
-    """A cancelled append returns at once; the next one waits for its write and keeps it."""
+    """A thread writes large appends in order; a cancelled one returns at once and is stored."""
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER), disk=disk)
     large = b"".join(batch(bytes(500_000)) for _ in range(5))
@@ -208,16 +190,16 @@ async def test_append_when_cancelled_in_a_write_then_the_log_is_whole(tmp_path: 
         disk.hold("write")
         cancelled = asyncio.create_task(log.append(large))
         await until_reached(disk)
-        after = asyncio.create_task(log.append(large))
+        after = [asyncio.create_task(log.append(one)) for one in (large, batch(b"last"))]
         cancelled.cancel()
         with pytest.raises(asyncio.CancelledError):
             await cancelled
         for _ in range(20):
             await asyncio.sleep(0)
-        assert not after.done()
+        assert not after[0].done()
         disk.gate.set()
-        assert (await after).base_offset == 6
-        assert len(await values_of(log)) == 11
+        assert [tuple(await one) for one in after] == [(6, 11), (11, 12)]
+        assert (await values_of(log))[11] == b"last"
 
 
 async def test_append_when_the_segment_is_full_then_a_new_one_begins(tmp_path: Path) -> None:
@@ -234,14 +216,6 @@ async def test_append_when_the_segment_is_full_then_a_new_one_begins(tmp_path: P
             assert len(path.with_suffix(".index").read_bytes()) == 16
             assert len(path.with_suffix(".timeindex").read_bytes()) == 12
         assert len(await values_of(log)) == 8
-
-
-async def test_append_when_larger_than_a_segment_then_is_refused(tmp_path: Path) -> None:
-    """An append is never split over two segments."""
-    async with log_in(tmp_path, replace(FAST, segment_bytes=100)) as log:
-        with pytest.raises(InvalidArgument, match="a segment takes 100"):
-            await log.append(batch(bytes(100)))
-        assert log.next_offset == 0
 
 
 async def test_segment_when_old_then_is_closed_by_an_append_and_when_idle(tmp_path: Path) -> None:
@@ -268,39 +242,32 @@ async def test_segment_when_old_then_is_closed_by_an_append_and_when_idle(tmp_pa
 
 
 async def test_leader_epoch_when_it_rises_then_is_noted_before_the_batch(tmp_path: Path) -> None:
-    """The check point of leader epochs is never behind the log."""
-    async with log_in(tmp_path) as log:
+    """The check point of leader epochs is never behind the log; without it nothing is written."""
+    disk = FaultyDisk()
+    async with log_in(tmp_path, disk=disk) as log:
         await log.append(batch(b"a", b"b"), leader_epoch=2)
         await log.append(batch(b"c"), leader_epoch=2)
+        disk.fail("replace_file")
+        with pytest.raises(AppendRefused, match="leader epoch 5"):
+            await log.append(batch(b"d"), leader_epoch=5)
+        assert (log.next_offset, log.leader_epochs) == (3, ((2, 0),))
         await log.append(batch(b"d"), leader_epoch=5)
         assert log.leader_epochs == ((2, 0), (5, 3))
         noted = (partition_folder(tmp_path) / "leader-epoch-checkpoint").read_bytes()
         assert noted == b"0\n2\n2 0\n5 3\n"
-        with pytest.raises(InvalidArgument, match="leader epoch 4, the latest is 5"):
-            await log.append(batch(b"e"), leader_epoch=4)
-        with pytest.raises(InvalidArgument, match="leader epoch -1"):
-            await log.append(batch(b"e"), leader_epoch=-1)
+        for epoch, message in ((4, "leader epoch 4, the latest is 5"), (-1, "leader epoch -1")):
+            with pytest.raises(InvalidArgument, match=message):
+                await log.append(batch(b"e"), leader_epoch=epoch)
         assert log.next_offset == 4
 
 
-async def test_leader_epoch_when_it_cannot_be_noted_then_nothing_is_written(tmp_path: Path) -> None:
-    """The log stores no batch of an epoch that the check point does not have."""
-    disk = FaultyDisk()
-    async with log_in(tmp_path, disk=disk) as log:
-        await log.append(batch(b"a"))
-        disk.fail("replace_file")
-        with pytest.raises(AppendRefused, match="leader epoch 1"):
-            await log.append(batch(b"b"), leader_epoch=1)
-        assert (log.next_offset, log.leader_epochs) == (1, ((0, 0),))
-        await log.append(batch(b"b"), leader_epoch=1)
-        assert log.leader_epochs == ((0, 0), (1, 1))
-
-
-async def test_append_when_not_sound_then_leaves_the_log_as_it_was(tmp_path: Path) -> None:
-    """A refused append uses up no offset."""
-    async with log_in(tmp_path) as log:
+async def test_append_when_refused_then_leaves_the_log_as_it_was(tmp_path: Path) -> None:
+    """An append that is not sound, or larger than a segment, is not split and uses up no offset."""
+    async with log_in(tmp_path, replace(FAST, segment_bytes=100)) as log:
         with pytest.raises(InvalidArgument):
             await log.append(batch(b"a")[:-1])
+        with pytest.raises(InvalidArgument, match="a segment takes 100"):
+            await log.append(batch(bytes(100)))
         assert (await log.append(batch(b"b"))).base_offset == 0
 
 

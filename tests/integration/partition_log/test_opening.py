@@ -1,4 +1,4 @@
-"""Opening a folder: after a clean end, after a crash, without its indexes, and a broker's."""
+"""Opening a folder: after a clean end, a crash or damage, without its indexes, and a broker's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import AppendRefused
+from rlmm.errors import AppendRefused, LogDamaged
 from rlmm.partition_log.checkpoints import format_partition_metadata
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
@@ -65,41 +65,31 @@ async def crashed(tmp_path: Path) -> Path:
 
 
 async def test_log_when_closed_cleanly_then_opens_without_a_scan(tmp_path: Path) -> None:
-    """After a clean stop the log scans, cuts and rebuilds nothing."""
-    async with stored_log(await made(tmp_path), SMALL) as log:
+    """After a clean stop the log scans, cuts, rebuilds and changes nothing."""
+    before = picture(partition_folder(await made(tmp_path)))
+    async with stored_log(tmp_path, SMALL) as log:
         assert log.recovered.was_clean
         assert (log.recovered.scanned_bytes, log.recovered.rebuilt_files) == (0, ())
         assert await values_of(log) == RECORDS
         assert (log.leader_epochs, log.topic_id) == (((0, 0), (1, 30)), TOPIC_ID)
+    assert picture(partition_folder(tmp_path)) == before
+    async with stored_log(tmp_path, SMALL) as log:
         assert (await log.append(batch(b"x"), leader_epoch=1)).base_offset == 40
 
 
-async def test_log_when_opened_and_closed_then_its_files_are_unchanged(tmp_path: Path) -> None:
-    """A clean start and end change no file of a partition."""
-    before = picture(partition_folder(await made(tmp_path)))
-    async with await LogRegistry.open(tmp_path, SMALL) as registry:
-        await registry.partition(TOPIC, 0)
-    assert picture(partition_folder(tmp_path)) == before
-
-
-async def test_mark_of_a_clean_end_when_the_folder_is_open_then_is_gone(tmp_path: Path) -> None:
-    """While the folder is in use, a crash must not look like a clean end."""
-    await made(tmp_path)
-    assert (tmp_path / MARK).exists()
-    async with await LogRegistry.open(tmp_path, SMALL) as registry:
-        assert registry.was_clean
-        assert not (tmp_path / MARK).exists()
-    assert (tmp_path / MARK).exists()
-
-
-async def test_clean_end_when_something_was_not_recovered_then_is_unmarked(crashed: Path) -> None:
-    """After a crash the mark returns only when every partition was recovered."""
+async def test_clean_end_when_not_all_is_recovered_or_closed_then_is_unmarked(
+    crashed: Path,
+) -> None:
+    """The mark of a clean end is absent while the log is open and until all is recovered."""
     async with await LogRegistry.open(crashed, SMALL):
         pass
     assert not (crashed / MARK).exists()
-    async with await LogRegistry.open(crashed, SMALL) as registry:
-        await registry.partition(TOPIC, 0)
-    assert (crashed / MARK).exists()
+    for was_clean in (False, True):
+        async with await LogRegistry.open(crashed, SMALL) as registry:
+            await registry.partition(TOPIC, 0)
+            assert registry.was_clean == was_clean
+            assert not (crashed / MARK).exists()
+        assert (crashed / MARK).exists()
 
 
 @pytest.mark.parametrize("noted", [True, False], ids=["noted", "not-noted"])
@@ -191,15 +181,18 @@ async def test_index_when_missing_or_wrong_after_a_crash_then_is_rebuilt_and_wri
 async def test_index_when_missing_after_a_clean_end_then_is_rebuilt_and_written_back(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
-    """After a clean stop missing indexes are rebuilt."""
+    """After a clean stop missing indexes are rebuilt, and one without its log is removed."""
     await made(tmp_path)
     paths = [log_files(tmp_path)[n].with_suffix(".index") for n in (1, -1)]
     good = [path.read_bytes() for path in paths]
     for path in paths:
         damage(path)
-    async with await LogRegistry.open(tmp_path, SMALL) as registry:
-        assert await values_of(await registry.partition(TOPIC, 0)) == RECORDS
+    orphan = partition_folder(tmp_path) / f"{90:020d}.index"
+    orphan.write_bytes(bytes(8))
+    async with stored_log(tmp_path, SMALL) as log:
+        assert await values_of(log) == RECORDS
         assert [path.read_bytes() for path in paths] == good
+    assert not orphan.exists()
 
 
 @pytest.mark.parametrize("is_clean", [True, False], ids=["clean-end", "crash"])
@@ -218,16 +211,6 @@ async def test_time_index_when_empty_then_hides_no_record_from_a_look_up_by_time
             assert await offset_at(log, FIRST_MS + n) == n
         assert path.read_bytes().startswith(good)
         assert path.stat().st_size > 0
-
-
-async def test_index_when_its_log_is_gone_then_is_removed(tmp_path: Path) -> None:
-    """An index without its log is removed."""
-    await made(tmp_path)
-    orphan = partition_folder(tmp_path) / f"{90:020d}.index"
-    orphan.write_bytes(bytes(8))
-    async with await LogRegistry.open(tmp_path, SMALL) as registry:
-        await registry.partition(TOPIC, 0)
-    assert not orphan.exists()
 
 
 @pytest.mark.parametrize("damage", [without, odd, shuffled])
@@ -273,8 +256,8 @@ async def test_folder_when_a_brokers_then_is_unchanged(tmp_path: Path, prealloca
     if preallocated:
         for path in names_below(tmp_path, "*.index"):
             path.write_bytes(bytes(4_096))
-    before = picture(tmp_path)
-    async with await LogRegistry.open(tmp_path, FAST, read_only=True) as registry:
+    before, disk = picture(tmp_path), FaultyDisk()
+    async with await LogRegistry.open(tmp_path, FAST, read_only=True, disk=disk) as registry:
         for name in await registry.topic_partitions():
             log = await registry.partition(*name)
             record_set = await log.read(0)
@@ -289,6 +272,7 @@ async def test_folder_when_a_brokers_then_is_unchanged(tmp_path: Path, prealloca
         await registry.checkpoint()
     assert sum(1 for size in sizes.values() if size) >= 3
     assert picture(tmp_path) == before
+    assert set(disk.calls) == {"open", "read"}
 
 
 async def test_folder_when_read_only_with_a_torn_tail_then_ends_before_it(crashed: Path) -> None:
@@ -318,10 +302,68 @@ async def test_folder_when_only_parts_were_copied_then_they_are_read(tmp_path: P
         assert log.leader_epochs == ((0, 0), (1, 30))
 
 
-async def test_disk_when_only_reading_then_is_asked_to_write_nothing(tmp_path: Path) -> None:
-    """A log opened read-only makes no call that changes the disk."""
+# damage that recovery must not cut
+
+
+@pytest.mark.parametrize("number", [-1, 1], ids=["active-segment", "closed-segment"])
+async def test_damage_when_below_the_recovery_point_then_offline_and_nothing_is_changed(
+    crashed: Path, number: int
+) -> None:
+    """Damage below the recovery point takes the partition offline and cuts no byte."""
+    path = log_files(crashed)[number]
+    content = bytearray(path.read_bytes())
+    content[70] ^= 1
+    path.write_bytes(content)
+    path.with_suffix(".index").unlink(missing_ok=True)
+    before = {name: kept for name, kept in picture(crashed).items() if name.endswith(".log")}
+    async with await LogRegistry.open(crashed, SMALL) as registry:
+        for _ in range(2):
+            with pytest.raises(LogDamaged, match=rf"{path.name}.*crc-mismatch"):
+                await registry.partition(TOPIC, 0)
+        assert registry.statistics().opened == 1
+        other = await registry.create(TOPIC, 1, TOPIC_ID)
+        await other.append(batch(b"the others go on"))
+    assert not (crashed / MARK).exists()
+    assert {name: kept for name, kept in picture(crashed).items() if name in before} == before
+
+
+async def test_log_when_its_synced_end_is_lost_then_is_offline_until_repaired(
+    crashed: Path,
+) -> None:
+    """A log that ends below its synced end is offline; right bytes and reopening recover it."""
+    path = log_files(crashed)[-1]
+    good = path.read_bytes()
+    path.write_bytes(b"")
+    async with await LogRegistry.open(crashed, SMALL) as registry:
+        with pytest.raises(LogDamaged, match="was synced up to 40"):
+            await registry.partition(TOPIC, 0)
+    path.write_bytes(bytes(len(good)))
+    async with await LogRegistry.open(crashed, SMALL) as registry:
+        with pytest.raises(LogDamaged):
+            await registry.partition(TOPIC, 0)
+        path.write_bytes(good)
+        assert await values_of(await registry.reopen(TOPIC, 0)) == RECORDS
+        assert registry.statistics().offline == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint"]
+)
+async def test_check_point_when_unreadable_then_is_told_and_the_log_opens(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    """The log opens without a damaged check point, and a warning names the file."""
     await made(tmp_path)
-    disk = FaultyDisk()
-    async with await LogRegistry.open(tmp_path, SMALL, read_only=True, disk=disk) as registry:
+    (tmp_path / name).write_bytes(b"0\n1\nevents 0 forty\n")
+    async with await LogRegistry.open(tmp_path, SMALL) as registry:
         assert await values_of(await registry.partition(TOPIC, 0)) == RECORDS
-    assert set(disk.calls) == {"open", "read"}
+    assert f"{name}: taken as missing: no offset in events 0 forty" in caplog.text
+
+
+async def test_compaction_when_unfinished_then_is_left_to_a_broker(tmp_path: Path) -> None:
+    """A partition with a broker's unfinished compaction is refused and left unchanged."""
+    await made(tmp_path)
+    (partition_folder(tmp_path) / f"{0:020d}.log.swap").touch()
+    async with await LogRegistry.open(tmp_path, SMALL) as registry:
+        with pytest.raises(LogDamaged, match="compaction is unfinished"):
+            await registry.partition(TOPIC, 0)

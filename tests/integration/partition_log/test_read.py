@@ -54,7 +54,7 @@ def batches_of(data: bytes) -> list[Batch]:
 
 @pytest.mark.parametrize("bytes_max", [1, 700, 20_000, 1 << 20])
 async def test_read_when_at_any_offset_then_is_whole_there(tmp_path: Path, bytes_max: int) -> None:
-    """A read returns whole batches from the one with the offset on, and at least that one."""
+    """A read has whole batches from its offset's on; going on passes the whole log once."""
     async with filled(tmp_path) as log:
         assert log.statistics().segments > 3
         for position in range(log.next_offset):
@@ -64,33 +64,20 @@ async def test_read_when_at_any_offset_then_is_whole_there(tmp_path: Path, bytes
             assert batches[0].base_offset == position - position % 3
             assert record_set.next_offset == batches[-1].last_offset + 1
             assert len(batches) == 1 or len(record_set.data) <= bytes_max
-
-
-@pytest.mark.parametrize("bytes_max", [1, 700, 20_000, 1 << 20])
-async def test_read_when_continued_then_gives_all_once(tmp_path: Path, bytes_max: int) -> None:
-    """Going on where the last read ended passes the whole log, also after reopening it."""
-    async with filled(tmp_path) as log:
         assert list(await values_of(log, bytes_max=bytes_max)) == list(range(180))
     async with stored_log(tmp_path) as log:
         assert list(await values_of(log, bytes_max=bytes_max)) == list(range(180))
 
 
-async def test_read_when_at_the_end_then_is_none_and_outside_is_an_error(tmp_path: Path) -> None:
-    """A read at the end returns None, and one outside the log raises an error with its bounds."""
-    async with filled(tmp_path) as log:
-        assert await log.read(180) is None
-        for position in (-1, 181):
-            with pytest.raises(
-                LogTruncated, match=rf"no offset {position} in \[0, 180\]"
-            ) as caught:
-                await log.read(position)
-            assert (caught.value.log_start, caught.value.next_offset) == (0, 180)
-
-
-async def test_read_when_the_disk_fails_then_is_unavailable_for_now(tmp_path: Path) -> None:
-    """A failed read of the disk does not take the partition offline."""
+async def test_read_when_at_the_end_outside_or_failing_then_says_so(tmp_path: Path) -> None:
+    """None at the end, the bounds outside; a failed read does not take the partition offline."""
     disk = FaultyDisk()
     async with filled(tmp_path, disk=disk) as log:
+        assert await log.read(180) is None
+        for position in (-1, 181):
+            with pytest.raises(LogTruncated, match=rf"no offset {position} in \[0, 180\]") as error:
+                await log.read(position)
+            assert (error.value.log_start, error.value.next_offset) == (0, 180)
         disk.fail("read")
         with pytest.raises(LogUnavailable, match="no read at offset 90"):
             await log.read(90)
@@ -125,9 +112,13 @@ async def test_read_when_beside_appends_then_never_sees_half_of_one(tmp_path: Pa
         assert followed == [expected, expected]
 
 
-async def test_follower_when_one_is_cancelled_then_the_others_are_woken(tmp_path: Path) -> None:
-    """A cancelled wait leaves nothing behind, and the other waiters wake."""
+async def test_follower_when_cancelled_or_late_then_leaves_nothing(tmp_path: Path) -> None:
+    """A wait that is cancelled or ends leaves nothing behind, and the other waiters wake."""
     async with log_in(tmp_path) as log:
+        for _ in range(5):
+            assert not await log.wait_past(0, 0.001)
+        assert not log._followers
+        assert not log._writing.locked()
         waits = [asyncio.create_task(log.wait_past(0, 30)) for _ in range(10)]
         await asyncio.sleep(0)
         waits[3].cancel()
@@ -136,15 +127,6 @@ async def test_follower_when_one_is_cancelled_then_the_others_are_woken(tmp_path
         await log.append(batch(b"a"))
         assert all(await asyncio.gather(*waits[:3], *waits[4:]))
         assert not log._followers
-
-
-async def test_follower_when_the_time_is_up_then_leaves_nothing(tmp_path: Path) -> None:
-    """A wait that times out raises and leaves nothing behind."""
-    async with log_in(tmp_path) as log:
-        for _ in range(5):
-            assert not await log.wait_past(0, 0.001)
-        assert not log._followers
-        assert not log._writing.locked()
 
 
 async def test_follower_when_the_log_is_closed_then_is_told(tmp_path: Path) -> None:
@@ -159,14 +141,6 @@ async def test_follower_when_the_log_is_closed_then_is_told(tmp_path: Path) -> N
         await log.read(0)
 
 
-async def test_time_when_asked_for_then_is_the_first_record_so_late(tmp_path: Path) -> None:
-    """A look-up by time returns the first record of that time or later, in any segment."""
-    async with filled(tmp_path) as log:
-        await check_times(log)
-    async with stored_log(tmp_path) as log:
-        await check_times(log)
-
-
 async def check_times(log: PartitionLog) -> None:
     for number in range(60):
         found = await log.offset_for_time(FIRST_MS + number)
@@ -174,6 +148,21 @@ async def check_times(log: PartitionLog) -> None:
         assert tuple(found) == (3 * number, FIRST_MS + number, 0)
     assert await offset_at(log, 0) == 0
     assert await log.offset_for_time(FIRST_MS + 60) is None
+
+
+async def test_time_when_asked_for_then_is_the_first_record_so_late(tmp_path: Path) -> None:
+    """The first record so late is found in any segment; deleted records are not."""
+    async with filled(tmp_path) as log:
+        await check_times(log)
+    async with stored_log(tmp_path) as log:
+        await check_times(log)
+        await log.advance_log_start(100)
+        assert await offset_at(log, 0) == 100
+        await log.sync()
+        await log.advance_log_start(180)
+        await log.roll()
+        assert await log.offset_for_time(0) is None
+        assert await log.read(180) is None
 
 
 async def test_time_when_within_a_compressed_batch_then_names_the_record(tmp_path: Path) -> None:
@@ -188,24 +177,6 @@ async def test_time_when_within_a_compressed_batch_then_names_the_record(tmp_pat
             (4, FIRST_MS + 12, 7),
             None,
         ]
-
-
-async def test_time_when_below_the_log_start_then_is_not_found(tmp_path: Path) -> None:
-    """Deleted records are not found by time."""
-    async with filled(tmp_path) as log:
-        await log.advance_log_start(100)
-        assert await offset_at(log, 0) == 100
-
-
-async def test_time_when_all_records_are_gone_then_has_no_offset(tmp_path: Path) -> None:
-    """A look-up by time finds nothing when the log start has reached the log end."""
-    async with log_in(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP)) as log:
-        await log.append(build_batch([Record(0, FIRST_MS, None, b"")], 0), leader_epoch=0)
-        await log.sync()
-        await log.advance_log_start(1)
-        await log.roll()
-        assert await log.offset_for_time(0) is None
-        assert await log.read(1) is None
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from tests.support.logs.partition_logs import (
     batch,
     names_below,
     open_log,
-    partition_folder,
     values_of,
 )
 from tests.support.repository import tree
@@ -76,43 +75,33 @@ async def test_partition_when_touched_a_thousand_times_is_opened_once(tmp_path: 
         assert disk.calls.count("open") == 1
 
 
-async def test_partition_when_a_waiter_is_cancelled_then_others_get_it(tmp_path: Path) -> None:
-    """A cancelled waiter does not cancel the opening for the others."""
-    disk = GatedDisk(lambda folder: folder is not None and folder.name == "events-0")
-    registry = await LogRegistry.open(tmp_path, FAST, disk=disk)
-    async with registry:
-        disk.gate.clear()
-        tasks = [asyncio.create_task(registry.create(TOPIC, 0, TOPIC_ID)) for _ in range(3)]
-        await asyncio.to_thread(disk.reached.wait, 30)
-        tasks[0].cancel()
-        await asyncio.wait([tasks[0]])
-        disk.gate.set()
-        first, second = await asyncio.gather(*tasks[1:])
-        assert first is second
-        assert registry.statistics().opened == 1
-
-
 async def test_partition_when_slow_to_open_then_delays_no_other(tmp_path: Path) -> None:
-    """While one opening hangs, another partition is opened, written and read."""
+    """While an opening hangs, another partition works, and a cancelled waiter cancels no other."""
     disk = GatedDisk(lambda folder: folder is not None and folder.name == "events-0")
     async with await LogRegistry.open(tmp_path, FAST, disk=disk) as registry:
         disk.gate.clear()
-        slow = asyncio.create_task(registry.create(TOPIC, 0, TOPIC_ID))
+        tasks = [asyncio.create_task(registry.create(TOPIC, 0, TOPIC_ID)) for _ in range(3)]
         await asyncio.to_thread(disk.reached.wait, 30)
         other = await registry.create(TOPIC, 1, TOPIC_ID)
         await other.append(batch(b"a"))
         assert await values_of(other) == {0: b"a"}
-        assert not slow.done()
+        tasks[0].cancel()
+        await asyncio.wait([tasks[0]])
+        assert not any(task.done() for task in tasks[1:])
         disk.gate.set()
-        await slow
+        first, second = await asyncio.gather(*tasks[1:])
+        assert first is second
+        assert registry.statistics().opened == 2
 
 
 async def test_partition_when_absent_then_is_not_found_and_made_when_asked(tmp_path: Path) -> None:
-    """Only `create` makes a folder, even with a look-up at the same time."""
-    async with await LogRegistry.open(tmp_path, FAST) as registry:
+    """Only `create` makes a folder, even with a look-up at the same time, and none outside."""
+    async with await LogRegistry.open(tmp_path / "logs", FAST) as registry:
         with pytest.raises(NotFound, match="no partition events-0"):
             await registry.partition(TOPIC, 0)
-        assert not partition_folder(tmp_path).exists()
+        with pytest.raises(InvalidArgument):
+            await registry.create("../events", 0, TOPIC_ID)
+        assert not names_below(tmp_path, "events*")
         found, made = await asyncio.gather(
             registry.partition(TOPIC, 0),
             registry.create(TOPIC, 0, TOPIC_ID),
@@ -123,57 +112,35 @@ async def test_partition_when_absent_then_is_not_found_and_made_when_asked(tmp_p
         assert [str(name) for name in await registry.topic_partitions()] == ["events-0"]
 
 
-async def test_partition_when_the_disk_refuses_then_is_tried_again(tmp_path: Path) -> None:
-    """An opening that failed temporarily can be tried again."""
+async def test_partition_when_refused_then_can_be_opened_again(tmp_path: Path) -> None:
+    """A full disk fails an opening for now; a topic made anew does not inherit an older log."""
     disk = FaultyDisk()
-    async with await LogRegistry.open(tmp_path, FAST, disk=disk) as registry:
-        disk.fail("create", errno.ENOSPC)
-        with pytest.raises(LogUnavailable, match="events-0 cannot be opened: No space left"):
-            await registry.create(TOPIC, 0, TOPIC_ID)
-        await (await registry.create(TOPIC, 0, TOPIC_ID)).append(batch(b"a"))
+    for _ in range(2):
+        async with await LogRegistry.open(tmp_path, FAST, disk=disk) as registry:
+            if not names_below(tmp_path, "*.log"):
+                disk.fail("create", errno.ENOSPC)
+                with pytest.raises(LogUnavailable, match="events-0 cannot be opened: No space"):
+                    await registry.create(TOPIC, 0, TOPIC_ID)
+                await (await registry.create(TOPIC, 0, TOPIC_ID)).append(batch(b"a"))
+            with pytest.raises(LogRecreated, match="AQIDBAUGBwgJCgsMDQ4PEA"):
+                await registry.create(TOPIC, 0, bytes(15) + b"\1")
+            assert (await registry.create(TOPIC, 0, TOPIC_ID)).topic_id == TOPIC_ID
 
 
-async def test_partition_when_of_another_topic_id_then_is_refused(tmp_path: Path) -> None:
-    """A topic that was deleted and made anew does not inherit the old one's log."""
-    registry, _ = await open_log(tmp_path)
-    with pytest.raises(LogRecreated, match="AQIDBAUGBwgJCgsMDQ4PEA"):
-        await registry.create(TOPIC, 0, bytes(15) + b"\1")
-    await registry.close()
-    async with await LogRegistry.open(tmp_path, FAST) as registry:
-        with pytest.raises(LogRecreated, match="belongs to topic id AQIDBAUGBwgJCgsMDQ4PEA"):
-            await registry.create(TOPIC, 0, bytes(15) + b"\1")
-        assert (await registry.create(TOPIC, 0, TOPIC_ID)).topic_id == TOPIC_ID
-
-
-async def test_partition_when_named_like_a_path_then_is_refused(tmp_path: Path) -> None:
-    """The log refuses a name that leads out of its folder."""
-    async with await LogRegistry.open(tmp_path / "logs", FAST) as registry:
-        with pytest.raises(InvalidArgument):
-            await registry.create("../events", 0, TOPIC_ID)
-    assert not names_below(tmp_path, "events*")
-
-
-async def test_registry_when_closed_then_refuses_and_closes_again(tmp_path: Path) -> None:
-    """A closed registry gives no partition, and a second close is harmless."""
-    registry, log = await open_log(tmp_path)
-    await registry.close()
-    await registry.close()
-    with pytest.raises(LogUnavailable, match="closed"):
-        await registry.partition(TOPIC, 0)
-    with pytest.raises(LogUnavailable, match="closed"):
-        await log.append(batch(b"a"))
-
-
-async def test_registry_when_closed_then_acknowledges_appends(tmp_path: Path) -> None:
-    """Appends before the close are synced, and their writers get their offsets."""
+async def test_registry_when_closed_then_acknowledges_appends_and_refuses(tmp_path: Path) -> None:
+    """Appends before the close get their offsets; a closed registry gives no partition."""
     registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP))
     tasks = [asyncio.create_task(log.append(batch(b"%d" % n))) for n in range(10)]
     await asyncio.sleep(0)
+    await registry.close()
     await registry.close()
     results = await asyncio.gather(*tasks, return_exceptions=True)
     stored = [one.base_offset for one in results if not isinstance(one, BaseException)]
     refused = [one for one in results if isinstance(one, BaseException)]
     assert all(isinstance(one, LogUnavailable) for one in refused), refused
+    for call in (registry.partition(TOPIC, 0), log.append(batch(b"a"))):
+        with pytest.raises(LogUnavailable, match="closed"):
+            await call
     async with await LogRegistry.open(tmp_path, FAST) as registry:
         assert list(await values_of(await registry.partition(TOPIC, 0))) == stored
 

@@ -49,12 +49,17 @@ async def filled(
         yield registry, log
 
 
-async def test_segments_when_nothing_is_said_then_are_kept_for_ever(tmp_path: Path) -> None:
-    """Without a limit the log deletes nothing."""
-    async with filled(tmp_path) as (registry, log):
-        assert await log.delete_expired(FIRST_MS + YEAR_MS) == 0
+@pytest.mark.parametrize(("retention_bytes", "log_start"), [(None, 0), (4 * SIZE, 4)])
+async def test_segments_when_too_many_bytes_then_are_deleted_from_the_front(
+    tmp_path: Path, retention_bytes: int | None, log_start: int
+) -> None:
+    """The size limit leaves at least its bytes and the active segment; without one all is kept."""
+    settings = replace(SMALL, retention_bytes=retention_bytes)
+    async with filled(tmp_path, settings) as (registry, log):
         await registry.tick()
-        assert list(await values_of(log)) == list(range(9))
+        assert await log.delete_expired(FIRST_MS + YEAR_MS) == 0
+        assert log.statistics().size_bytes == (9 - log_start) * SIZE
+        assert list(await values_of(log)) == list(range(log_start, 9))
 
 
 async def test_segments_when_too_old_then_are_deleted_whole_from_the_front(tmp_path: Path) -> None:
@@ -68,14 +73,6 @@ async def test_segments_when_too_old_then_are_deleted_whole_from_the_front(tmp_p
         with pytest.raises(LogTruncated, match=r"no offset 3 in \[4, 9\]"):
             await log.read(3)
         assert log.leader_epochs == ((0, 4),)
-
-
-async def test_segments_when_too_many_bytes_then_are_deleted_from_the_front(tmp_path: Path) -> None:
-    """The size limit leaves at least as many bytes as it names, and the active segment."""
-    async with filled(tmp_path, replace(SMALL, retention_bytes=4 * SIZE)) as (registry, log):
-        await registry.tick()
-        assert log.log_start == 4
-        assert log.statistics().size_bytes == 5 * SIZE
 
 
 async def test_log_start_when_advanced_then_stays_there_after_a_crash(tmp_path: Path) -> None:
@@ -97,26 +94,21 @@ async def test_log_start_when_advanced_then_stays_there_after_a_crash(tmp_path: 
 
 
 async def test_log_start_when_at_the_end_then_the_log_is_empty_and_goes_on(tmp_path: Path) -> None:
-    """Everything can be deleted; offsets are not used again."""
+    """Everything can be deleted, no offset is used again, and the start stays in the log."""
     async with filled(tmp_path) as (_, log):
+        await log.advance_log_start(5)
+        for offset in (4, 10):
+            with pytest.raises(InvalidArgument, match=f"no log start {offset}"):
+                await log.advance_log_start(offset)
+        assert log.log_start == 5
         await log.advance_log_start(9)
         assert await values_of(log) == {}
         assert (await log.append(batch(b"x"))).base_offset == 9
         assert await values_of(log) == {9: b"x"}
 
 
-@pytest.mark.parametrize("offset", [4, 10])
-async def test_log_start_when_outside_the_log_then_is_refused(tmp_path: Path, offset: int) -> None:
-    """The log start never goes back or behind the log end."""
-    async with filled(tmp_path) as (_, log):
-        await log.advance_log_start(5)
-        with pytest.raises(InvalidArgument, match=f"no log start {offset}"):
-            await log.advance_log_start(offset)
-        assert log.log_start == 5
-
-
 async def test_segments_when_undeletable_then_are_hidden_from_readers(tmp_path: Path) -> None:
-    """Readers do not see expired segments whose deletion failed, and the failure is logged."""
+    """A failed deletion leaves nothing to readers; without a noted log start nothing is deleted."""
     disk = FaultyDisk()
     async with filled(tmp_path, replace(SMALL, retention_ms=3_000), disk=disk) as (_, log):
         disk.fail("remove", errno.EIO)
@@ -124,13 +116,8 @@ async def test_segments_when_undeletable_then_are_hidden_from_readers(tmp_path: 
             await log.delete_expired(FIRST_MS + 7_000)
         assert list(await values_of(log)) == list(range(4, 9))
         assert (await log.append(batch(b"x"))).base_offset == 9
-
-
-async def test_log_start_when_it_cannot_be_noted_then_nothing_is_deleted(tmp_path: Path) -> None:
-    """The log deletes no file when the new log start cannot be written."""
-    disk = FaultyDisk()
-    async with filled(tmp_path, disk=disk) as (_, log):
+        files = log_files(tmp_path)
         disk.fail("replace_file", errno.ENOSPC)
         with pytest.raises(LogUnavailable, match="check points not written"):
-            await log.advance_log_start(5)
-        assert len(log_files(tmp_path)) == 5
+            await log.advance_log_start(7)
+        assert log_files(tmp_path) == files

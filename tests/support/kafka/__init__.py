@@ -7,5 +7,4 @@ Kafka in this process: brokers, topics, settings.
     fake_cluster      a cluster whose topics, brokers and settings a test gives
     kafka_logs        settings and topics for a `kafka` log on a real broker
     kafka_sources     the topic of a fake cluster as a source of the tiered state
-    java_key_stores   key stores as Java writes them
 """

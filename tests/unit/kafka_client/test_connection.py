@@ -140,9 +140,11 @@ async def test_call_when_its_answer_fails_then_the_connection_ends(
 
 
 async def test_send_when_closed_or_broken_then_fails_at_once() -> None:
-    """An error raised by `send` means that the request was not sent."""
-    ours, made = connection(b"")
-    made.is_connected = False
+    """An error raised by `send` means that the request was not sent; a second close is harmless."""
+    ours, _ = connection(b"")
+    await ours.close()
+    await ours.close()
+    assert not ours.is_open
     with pytest.raises(LogUnavailable, match="the connection is closed"):
         _ = ours.call(MetadataRequest(["t"]))
     broken, _ = connection(ConnectionResetError())
@@ -162,30 +164,28 @@ async def test_send_when_its_task_ends_before_its_first_step_then_nothing_compla
     gc.collect()  # a coroutine that was never awaited would tell, and a warning is an error here
 
 
-async def test_send_when_the_broker_is_too_old_then_both_versions_are_named() -> None:
-    """The error names both versions, so an old broker differs from an unreachable one."""
-    ours, made = connection(b"", {1: (0, 11)})
-    request = FetchRequest(Uuid(bytes(16)), [], wait_ms=0, bytes_max=1)
-    with pytest.raises(LogUnavailable, match=r"speaks Fetch in versions \(0, 11\).*Kafka 3.1"):
-        _ = ours.call(request)
-    assert made.sent == []
+FETCH = FetchRequest(Uuid(bytes(16)), [], wait_ms=0, bytes_max=1)
+TOO_OLD: dict[str, tuple[dict[int, tuple[int, int]], Any, type[Exception], str]] = {
+    "for all": ({1: (0, 11)}, FETCH, LogUnavailable, r"Fetch in versions \(0, 11\).*Kafka 3.1"),
+    "for one request": (
+        {2: (1, 8)},
+        ListOffsetsRequest({}, LATEST_TIERED),
+        UnsupportedVersion,
+        r"ListOffsets in versions \(1, 8\).* 3.9",
+    ),
+}
 
 
-async def test_send_when_the_broker_lacks_what_not_every_one_has_then_says_since_when() -> None:
-    """The error names the broker version that is needed, and the connection stays."""
-    ours, made = connection(HEADER + NO_METADATA, {**SPOKEN, 2: (1, 8)})
-    with pytest.raises(UnsupportedVersion, match=r"speaks ListOffsets in versions \(1, 8\).* 3.9"):
-        _ = ours.call(ListOffsetsRequest({}, LATEST_TIERED))
+@pytest.mark.parametrize(("spoken", "request_", "error", "says"), TOO_OLD.values(), ids=TOO_OLD)
+async def test_send_when_the_broker_is_too_old_then_both_versions_are_named(
+    spoken: dict[int, tuple[int, int]], request_: Any, error: type[Exception], says: str
+) -> None:
+    """The error names both versions, is not that of an unreachable broker, and nothing is sent."""
+    ours, made = connection(HEADER + NO_METADATA, {**SPOKEN, **spoken})
+    with pytest.raises(error, match=f"speaks {says}"):
+        _ = ours.call(request_)
     assert made.sent == []
     assert (await ours.call(MetadataRequest(["t"]))).cluster_id == "c"
-
-
-async def test_close_when_done_then_it_is_closed() -> None:
-    """Closing waits until it is closed, and does no harm twice."""
-    ours, _ = connection(b"")
-    await ours.close()
-    await ours.close()
-    assert not ours.is_open
 
 
 async def test_f98_dial_when_the_address_is_a_wildcard_then_the_loopback_is_dialed(
@@ -208,37 +208,25 @@ async def test_f98_dial_when_the_address_is_a_wildcard_then_the_loopback_is_dial
     }
 
 
-async def test_dial_when_no_answer_comes_then_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connecting and logging in together take no longer than is configured."""
+@pytest.mark.parametrize("is_refused", [False, True], ids=["no answer", "no token"])
+async def test_dial_when_it_fails_then_ends_in_time_with_the_cause(
+    monkeypatch: pytest.MonkeyPatch, is_refused: bool
+) -> None:
+    """Connecting and logging in together end in time; a token provider's error comes unchanged."""
 
     async def create(*_: object, **__: object) -> MadeConnection:
+        if is_refused:
+            raise LogNotPermitted("the token server is closed")
         await asyncio.sleep(1000)
         raise AssertionError
 
     monkeypatch.setattr("rlmm.kafka_client.connections.connection.create_conn", create)
     settings = KafkaSettings(("x:1",), socket_connection_setup_timeout_ms=4000)
     begin = asyncio.get_running_loop().time()
-    with pytest.raises(LogUnavailable, match="x:1: no answer in time"):
+    with pytest.raises(LogError, match=r"token server is closed|x:1: no answer in time") as caught:
         await Dialer(settings, {}).dial("x", 1, "admin")
-    assert asyncio.get_running_loop().time() - begin == 4
-
-
-async def test_dial_when_a_token_provider_fails_then_its_own_error_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The caller gets the error of the token provider unchanged."""
-
-    async def create(*_: object, **__: object) -> MadeConnection:
-        raise LogNotPermitted("the token server is closed")
-
-    monkeypatch.setattr("rlmm.kafka_client.connections.connection.create_conn", create)
-    with pytest.raises(LogNotPermitted, match="the token server is closed"):
-        await Dialer(KafkaSettings(("x:1",)), {}).dial("x", 1, "admin")
-
-
-def test_address_when_written_then_is_as_in_files() -> None:
-    """An IPv6 address stands in brackets."""
-    assert (address_text("host", 1), address_text("::1", 1)) == ("host:1", "[::1]:1")
+    assert type(caught.value) is (LogNotPermitted if is_refused else LogUnavailable)
+    assert asyncio.get_running_loop().time() - begin == (0 if is_refused else 4)
 
 
 @pytest.mark.parametrize("version", ["0.13.9", "0.15.0", "0.140.0"])
@@ -349,26 +337,19 @@ def test_cause_when_told_then_place_and_remedy_stand_in_one_line(
     assert "s3cret" not in text
 
 
-def test_cause_when_no_truststore_is_named_then_one_is_asked_for() -> None:
-    """The message for a client without a truststore names the setting to add."""
+def test_cause_when_nothing_is_configured_for_it_then_names_what_to_set() -> None:
+    """The message asks for a truststore, names both reasons of a refused token, brackets IPv6."""
     security = SecuritySettings(security_protocol=SecurityProtocol.SSL)
-    told = diagnose(ADDRESS, security, certificate(20, "unable to get local issuer certificate"))
-    assert "signed it as ssl.truststore.location" in str(told)
+    untrusted = diagnose(ADDRESS, security, certificate(20, "unable to get local issuer"))
+    assert "signed it as ssl.truststore.location" in str(untrusted)
+    assert "expired" in str(refused_token(ADDRESS, SECURITY))
+    assert (address_text("host", 1), address_text("::1", 1)) == ("host:1", "[::1]:1")
 
 
-def test_cause_when_a_token_provider_says_it_then_is_passed_on() -> None:
-    """The caller gets an error of ours from within the library unchanged."""
+def test_cause_when_ours_or_in_a_ring_then_is_passed_on_and_ends() -> None:
+    """An error of ours from within the library is unchanged, and a ring of causes ends."""
     ours = LogNotPermitted("the token server is closed")
     assert diagnose(ADDRESS, SECURITY, behind(ours)) is ours
-
-
-def test_cause_when_errors_hang_on_each_other_in_a_ring_then_it_ends() -> None:
-    """A chain that bites its own tail is followed no further than makes sense."""
     error = KafkaConnectionError("closed")
     error.__cause__ = behind(error)
     assert "other side closed" in str(diagnose(ADDRESS, SECURITY, error))
-
-
-def test_token_when_refused_then_who_gives_it_is_to_be_seen_to() -> None:
-    """Brokers do not say why, so both reasons are named."""
-    assert "expired" in str(refused_token(ADDRESS, SECURITY))

@@ -1,4 +1,4 @@
-"""The raw fetch on a made-up cluster: which broker is asked, when, and what each reader gets."""
+"""The raw fetch on a made-up cluster: brokers asked, reads beside a follower, and each answer."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import LogDamaged, LogNotPermitted, LogTruncated, LogUnavailable
+from rlmm.errors import LogDamaged, LogNotPermitted, LogRecreated, LogTruncated, LogUnavailable
 from rlmm.kafka_client.fetch.broker_fetches import WORKERS_MAX
+from rlmm.kafka_client.fetch.history_reads import IDLE_S
 from rlmm.kafka_messages.cluster import MetadataRequest
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.fetch import FetchRequest
+from rlmm.kafka_messages.fetch import NO_EPOCH, FetchRequest
+from rlmm.log.history_reader import HistoryReader, HistoryReadSource
 from tests.conformance.log.under_test import read_until, values_of
+from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog
     from rlmm.records.record_set import RecordSet
-    from tests.support.kafka.fake_kafka import FakeKafka
-    from tests.unit.kafka_client.conftest import Connect, Start
+    from tests.unit.kafka_client.conftest import Connect, OpenLog, Start
 
 ANSWER_S = 60.0
 
@@ -172,27 +174,19 @@ async def test_f42_read_when_its_broker_hangs_then_goes_to_the_next(connect: Con
 
 
 async def test_read_when_the_answer_has_no_room_then_everyone_gets_their_turn(start: Start) -> None:
-    """Answers that hold one batch only: no partition starves, none is read twice."""
+    """Answers that hold one batch only: no partition starves, none is read twice, all are whole."""
     kafka, log = start(partitions=5, fetch_max_bytes=50)
+    values = [b"%d" % number * 100 for number in range(10)]
     for held in kafka.partitions.values():
-        for number in range(10):
-            held.store(b"%d" % number * 100)
-    found = await asyncio.gather(*(read_until(log, at, 0, 10) for at in range(5)))
-    assert [len(each) for each in found] == [10] * 5
+        for value in values:
+            held.store(value)
+    found = await asyncio.gather(*(read_until(log, at, 0, 10, bytes_max=10) for at in range(5)))
+    assert found == [list(enumerate(values))] * 5
     assert len(asked(kafka)) <= 60
 
 
-async def test_read_when_a_batch_is_larger_than_asked_for_then_comes_whole(start: Start) -> None:
-    """A batch that the limit cuts is requested again at its whole size."""
-    kafka, log = start(partitions=3)
-    for held in kafka.partitions.values():
-        held.store(b"x" * 5000)
-    found = await asyncio.gather(*(read_until(log, at, 0, 1, bytes_max=10) for at in range(3)))
-    assert found == [[(0, b"x" * 5000)]] * 3
-
-
-async def test_f66_read_when_out_of_range_then_the_bounds_are_asked_and_told(start: Start) -> None:
-    """Failure scenario F66: the error carries the bounds that the leader has at that moment."""
+async def test_f66_read_when_out_of_range_then_has_the_bounds_or_is_retried(start: Start) -> None:
+    """F66: the error has the leader's bounds; within them the leader is new and asked again."""
     kafka, log = start()
     held = kafka.partitions[0]
     for _ in range(9):
@@ -202,14 +196,8 @@ async def test_f66_read_when_out_of_range_then_the_bounds_are_asked_and_told(sta
         with pytest.raises(LogTruncated) as caught:
             await log.read(0, position, timeout_s=ANSWER_S)
         assert (caught.value.log_start, caught.value.next_offset) == (4, 9)
-
-
-async def test_read_when_the_range_is_uncertain_then_is_tried_again(start: Start) -> None:
-    """Out of range and yet within the bounds is a leader that has just been elected."""
-    kafka, log = start()
-    kafka.partitions[0].store(b"there")
     kafka.codes = {("Fetch", 0): ErrorCode.OFFSET_OUT_OF_RANGE}
-    waiting = reading(log, 0, 0)
+    waiting = reading(log, 0, 4)
     await asyncio.sleep(3)
     assert not waiting.done()
     kafka.codes.clear()
@@ -217,39 +205,32 @@ async def test_read_when_the_range_is_uncertain_then_is_tried_again(start: Start
 
 
 @pytest.mark.parametrize(
-    ("code", "error"),
+    ("code", "error", "requests"),
     [
-        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted),
-        (ErrorCode.CORRUPT_MESSAGE, LogDamaged),
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted, range(1, 2)),
+        (ErrorCode.CORRUPT_MESSAGE, LogDamaged, range(1, 2)),
+        (ErrorCode.KAFKA_STORAGE_ERROR, LogUnavailable, range(25, 36)),
     ],
-    ids=["not permitted", "damaged"],
+    ids=["not permitted", "damaged", "for now"],
 )
-async def test_f68_read_when_it_fails_for_good_then_says_so_and_others_go_on(
-    start: Start, code: ErrorCode, error: type[Exception]
+async def test_f68_read_when_it_fails_then_says_so_and_others_go_on(
+    start: Start, code: ErrorCode, error: type[Exception], requests: range
 ) -> None:
-    """Failure scenario F68: a permanent error reaches only the affected reads, at once."""
+    """F68: a permanent error reaches its reads at once; others are retried, about once a second."""
     kafka, log = start()
     kafka.codes = {("Fetch", 0): code}
     kafka.partitions[1].store(b"there")
     with pytest.raises(error, match="partition 0"):
-        await log.read(0, 0, timeout_s=ANSWER_S)
+        await log.read(0, 0, timeout_s=30)
+    assert len(asked(kafka)) in requests
+    assert log.statistics().connect_attempts <= 40
     assert await log.read(1, 0, timeout_s=ANSWER_S) is not None
 
 
-async def test_f68_read_when_it_fails_for_now_then_attempts_are_bounded(start: Start) -> None:
-    """Failure scenario F68: a retriable error is retried, with pauses of up to a second."""
-    kafka, log = start()
-    kafka.codes = {("Fetch", 0): ErrorCode.KAFKA_STORAGE_ERROR}
-    with pytest.raises(LogUnavailable, match="KAFKA_STORAGE_ERROR"):
-        await log.read(0, 0, timeout_s=30)
-    assert 25 <= len(asked(kafka)) <= 35
-    assert log.statistics().connect_attempts <= 40
-
-
-async def test_f69_read_when_its_task_dies_then_says_so_and_the_next_works(
+async def test_f69_read_when_its_task_ends_then_says_so_and_the_next_works(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Failure scenario F69: an unexpected error ends the current reads, and the next read works."""
+    """F69: a dead or cancelled fetch ends the current reads, and the next one connects anew."""
     kafka, log = await connect()
 
     def broken(*_: object, **__: object) -> FetchRequest:
@@ -263,18 +244,12 @@ async def test_f69_read_when_its_task_dies_then_says_so_and_the_next_works(
     assert "ZeroDivisionError" in caplog.text
     kafka.partitions[0].store(b"there")
     assert await log.read(0, 0, timeout_s=ANSWER_S) is not None
-
-
-async def test_f69_read_when_its_task_is_cancelled_then_connects_anew(start: Start) -> None:
-    """Failure scenario F69: the client closes a connection whose answer is still outstanding."""
-    kafka, log = start()
-    kafka.partitions[0].store(b"there")
-    await log.identity(timeout_s=ANSWER_S)
     kafka.hangs = {(0, "Fetch")}
     waiting = reading(log, 0, 0)
     await asyncio.sleep(1)
-    (fetch,) = [task for task in asyncio.all_tasks() if task.get_name().startswith("fetch from")]
-    fetch.cancel()
+    for task in asyncio.all_tasks():
+        if task.get_name().startswith("fetch from"):
+            task.cancel()
     with pytest.raises(LogUnavailable, match="died: it was cancelled"):
         await waiting
     kafka.hangs.clear()  # but what was asked before still hangs, on its connection
@@ -290,22 +265,12 @@ async def test_read_when_its_epoch_is_unknown_then_is_sent_without(start: Start)
     assert await read_until(log, 0, 0, 2, bytes_max=1) == [(0, b"a"), (1, b"b")]
 
 
-async def test_read_when_its_time_is_up_then_none_only_if_the_leader_said_so(start: Start) -> None:
-    """None means that the leader had no records; a missing answer is an error."""
-    kafka, log = start()
-    assert await log.read(0, 0, timeout_s=0.5) is None
-    kafka.hangs = {(0, "Fetch")}
-    await asyncio.sleep(10)
-    with pytest.raises(LogUnavailable, match="its leader has not answered"):
-        await log.read(1, 0, timeout_s=0.5)
-
-
 async def test_read_when_it_ends_then_nothing_of_it_is_left(start: Start) -> None:
-    """A read that was answered, cancelled or late leaves nothing behind."""
+    """An ended read leaves nothing; None says that there are no records, silence is an error."""
     kafka, log = start()
     kafka.partitions[0].store(b"there")
     await log.read(0, 0, timeout_s=ANSWER_S)
-    await log.read(1, 0, timeout_s=1)
+    assert await log.read(1, 0, timeout_s=1) is None
     cancelled = reading(log, 2, 0)
     await asyncio.sleep(0.5)
     cancelled.cancel()
@@ -315,3 +280,98 @@ async def test_read_when_it_ends_then_nothing_of_it_is_left(start: Start) -> Non
     kafka.asked.clear()
     await asyncio.sleep(60)
     assert kafka.asked == []
+    kafka.hangs = {(0, "Fetch")}
+    with pytest.raises(LogUnavailable, match="its leader has not answered"):
+        await log.read(1, 0, timeout_s=0.5)
+
+
+PAGES = 40
+
+
+def filled(count: int = PAGES) -> FakeKafka:
+    kafka = FakeKafka()
+    for number in range(count):
+        kafka.partitions[0].store(b"%d" % number)
+    return kafka
+
+
+async def pages(log: KafkaLog, count: int = PAGES) -> int:
+    position = read = 0
+    while position < count:
+        found = await log.read_aside(0, position, timeout_s=30, bytes_max=1)
+        assert found is not None
+        assert found.next_offset is not None
+        position, read = found.next_offset, read + 1
+    return read
+
+
+async def test_read_aside_when_a_follower_waits_then_does_not_wait(open_log: OpenLog) -> None:
+    """History is read as fast as brokers answer; a long poll takes half a second."""
+    log = open_log(filled())
+    loop = asyncio.get_running_loop()
+    following = asyncio.create_task(log.read(0, PAGES, timeout_s=600))
+    await asyncio.sleep(5)
+    begun_s = loop.time()
+    assert await pages(log) == PAGES
+    assert loop.time() - begun_s < 1
+    assert not following.done()
+    assert log.statistics().pending_reads == 1
+    following.cancel()
+
+
+async def test_read_aside_when_beside_a_follower_then_keeps_its_epoch(open_log: OpenLog) -> None:
+    """A read beside a follower keeps the follower's leader epoch, which shows unclean elections."""
+    kafka = filled(2)
+    log = open_log(kafka)
+    assert await log.read(0, 0, timeout_s=30, bytes_max=1) is not None
+    await pages(log, 2)
+    kafka.asked.clear()
+    assert await log.read(0, 1, timeout_s=30) is not None
+    (request,) = kafka.requests(FetchRequest)
+    assert request.wanted[0].last_epoch != NO_EPOCH
+
+
+async def test_read_aside_when_unused_then_is_given_back_and_renewed(open_log: OpenLog) -> None:
+    """The connection is closed when the last reader leaves, and the counts stay."""
+    log = open_log(filled())
+    await pages(log)
+    requests = log.statistics().fetch_requests
+    assert len(log._sources.all()) == 2
+    await asyncio.sleep(IDLE_S + 1)
+    assert len(log._sources.all()) == 1
+    assert log.statistics().fetch_requests == requests
+    assert await pages(log) == PAGES
+    assert log.statistics().fetch_requests > requests
+
+
+async def test_read_aside_when_unanswerable_then_ends_as_any_read(open_log: OpenLog) -> None:
+    """Out of range, of another topic, in a log that is closed."""
+    kafka = filled()
+    log = open_log(kafka)
+    with pytest.raises(LogTruncated):
+        await log.read_aside(0, PAGES + 1, timeout_s=30)
+    assert await log.read_aside(0, PAGES, timeout_s=1) is None
+    waiting = asyncio.create_task(log.read_aside(0, PAGES, timeout_s=600))
+    await asyncio.sleep(1)
+    kafka.recreate()
+    with pytest.raises(LogRecreated):
+        await waiting
+    await log.identity(timeout_s=30)
+    assert await log.read_aside(0, 0, timeout_s=1) is None
+    waiting = asyncio.create_task(log.read_aside(0, 0, timeout_s=600))
+    await asyncio.sleep(1)
+    await log.close()
+    with pytest.raises(LogUnavailable, match="closed"):
+        await waiting
+
+
+async def test_past_when_the_log_has_a_way_of_its_own_then_takes_it(open_log: OpenLog) -> None:
+    """The reader uses the log's own way, not the followers' fetches."""
+    log = open_log(filled())
+    assert isinstance(log, HistoryReadSource)
+    found = await HistoryReader(log).read(0, 0, timeout_s=30, bytes_max=1 << 20)
+    assert found is not None
+    assert found.next_offset == PAGES
+    assert log._sources.main.requests == 0
+    bounds = await HistoryReader(log).bounds([0], timeout_s=30)
+    assert bounds[0] == (await log.bounds([0], timeout_s=30))[0]

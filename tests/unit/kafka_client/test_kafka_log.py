@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,7 +25,6 @@ from tests.support.kafka.fake_kafka import TOPIC, FakeKafka
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from typing import Any
 
     from rlmm.log.kafka.kafka_log import KafkaLog
     from tests.unit.kafka_client.conftest import Connect, OpenLog, Start
@@ -34,10 +33,9 @@ ANSWER_S = 30.0
 CREATED = TopicSettings(name=TOPIC, is_created=True, num_partitions=3)
 
 
-def without_topic(code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> FakeKafka:
+def without_topic() -> FakeKafka:
     kafka = FakeKafka()
     kafka.exists = False
-    kafka.topic_code = int(code)
     return kafka
 
 
@@ -66,31 +64,6 @@ async def test_f96_topic_when_surely_absent_then_the_first_call_creates_it(
     await call(open_log(kafka, topic=CREATED))
     (request,) = kafka.created
     assert request.partition_count == 3
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.UNKNOWN_SERVER_ERROR,
-        ErrorCode.INVALID_TOPIC_EXCEPTION,
-    ],
-    ids=lambda code: code.name.lower(),
-)
-async def test_f96_topic_when_not_surely_absent_then_is_asked_for_again_and_not_created(
-    open_log: OpenLog, code: ErrorCode
-) -> None:
-    """F96: the log asks again unless the topic is surely absent, and creates nothing."""
-    kafka = without_topic(code)
-    log = open_log(kafka, topic=CREATED)
-    with pytest.raises(LogUnavailable, match=rf"the topic is not there: {code.name}"):
-        await log.identity(timeout_s=3)
-    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
-    await asyncio.sleep(5)
-    assert not waiting.done()
-    kafka.exists = True
-    assert (await waiting).topic_id == kafka.topic_id
-    assert kafka.created == []
 
 
 async def test_topic_when_the_cluster_is_another_then_is_not_created(open_log: OpenLog) -> None:
@@ -146,29 +119,47 @@ async def test_f96_topic_when_another_created_it_then_is_there(open_log: OpenLog
     assert (await waiting).partition_count == 3
 
 
-FOR_NOW: dict[str, tuple[Outcome, str]] = {
-    "controller moves": (Outcome(ErrorCode.NOT_CONTROLLER, None), r"NOT_CONTROLLER \(41\)"),
+UNSURE = (
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_TOPIC_EXCEPTION,
+)
+IS_CREATED = {"creation": Outcome(ErrorCode.NONE, None)}
+FOR_NOW: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    code.name: ({"topic_code": code}, {"exists": True}, f"the topic is not there: {code.name}")
+    for code in UNSURE
+} | {
+    "no broker": ({"unregistered": {0}}, {"unregistered": set()}, "the cluster names no broker"),
+    "controller moves": (
+        {"creation": Outcome(ErrorCode.NOT_CONTROLLER, None)},
+        IS_CREATED,
+        r"creating topic metadata: NOT_CONTROLLER \(41\)",
+    ),
     "brokers start": (
-        Outcome(ErrorCode.INVALID_REPLICATION_FACTOR, "only 1 broker(s) are registered."),
-        r"only 1 broker\(s\) are registered.: start that many brokers, or lower .*factor \(3\)",
+        {"creation": Outcome(ErrorCode.INVALID_REPLICATION_FACTOR, "only 1 is registered.")},
+        IS_CREATED,
+        r"metadata: only 1 is registered.: start that many brokers, or lower .*factor \(3\)",
     ),
 }
 
 
-@pytest.mark.parametrize(("outcome", "said"), FOR_NOW.values(), ids=FOR_NOW)
-async def test_f96_topic_when_the_creation_fails_for_now_then_is_tried_again(
-    open_log: OpenLog, outcome: Outcome, said: str
+@pytest.mark.parametrize(("broken", "healed", "message"), FOR_NOW.values(), ids=FOR_NOW)
+async def test_f96_topic_when_not_there_for_now_then_is_tried_again(
+    open_log: OpenLog, broken: dict[str, Any], healed: dict[str, Any], message: str
 ) -> None:
-    """Failure scenario F96: the log retries after errors of a cluster that is still starting."""
+    """F96: the log asks again until the topic is there, and creates only what is surely absent."""
     kafka = without_topic()
-    kafka.creation = outcome
+    vars(kafka).update(broken)
     log = open_log(kafka, topic=CREATED)
-    with pytest.raises(LogUnavailable, match=f"creating topic metadata: {said}"):
-        await log.identity(timeout_s=1)
+    with pytest.raises(LogUnavailable, match=message):
+        await log.identity(timeout_s=3)
     waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
-    await asyncio.sleep(1)
-    kafka.creation = Outcome(ErrorCode.NONE, None)
-    assert (await waiting).partition_count == 3
+    await asyncio.sleep(5)
+    assert not waiting.done()
+    vars(kafka).update(healed)
+    identity = await waiting
+    assert (identity.topic_id, identity.partition_count) == (kafka.topic_id, 3)
+    assert bool(kafka.created) == ("topic_code" not in broken)
 
 
 async def test_f96_topic_when_many_wait_for_it_then_attempts_are_bounded(open_log: OpenLog) -> None:
@@ -181,19 +172,6 @@ async def test_f96_topic_when_many_wait_for_it_then_attempts_are_bounded(open_lo
         assert isinstance(outcome, LogUnavailable)
         assert "creating topic metadata: NOT_CONTROLLER" in str(outcome)
     assert 8 <= len(kafka.created) <= 15
-
-
-async def test_f96_topic_when_no_broker_has_registered_then_waits(open_log: OpenLog) -> None:
-    """Failure scenario F96: the log asks again when the cluster names no broker."""
-    kafka = without_topic()
-    kafka.unregistered = {0}
-    log = open_log(kafka, topic=CREATED)
-    with pytest.raises(LogUnavailable, match="the cluster names no broker"):
-        await log.identity(timeout_s=3)
-    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
-    await asyncio.sleep(5)
-    kafka.unregistered.clear()
-    assert (await waiting).partition_count == 3
 
 
 FINAL: dict[str, tuple[Outcome, type[Exception], str]] = {
@@ -238,30 +216,24 @@ async def test_f61_partition_when_absent_is_refused(open_log: OpenLog, partition
         await log.read(partition, 0, timeout_s=ANSWER_S)
 
 
-async def test_f6_read_when_the_topic_is_created_anew_then_ends(start: Start) -> None:
-    """F6: waiting reads end, and the next `identity` call binds to the new topic."""
-    kafka, log = start()
+@pytest.mark.parametrize("hangs", [False, True], ids=["by its answer", "by identity"])
+async def test_f6_read_when_the_topic_is_created_anew_then_ends(start: Start, hangs: bool) -> None:
+    """F6: waiting reads end and never read the new topic; `identity` binds to it."""
+    kafka, log = start(fetch_max_wait_ms=20_000 if hangs else 500)
     waiting = [asyncio.create_task(log.read(at, 0, timeout_s=ANSWER_S)) for at in range(3)]
     await asyncio.sleep(1)
+    if hangs:
+        kafka.hangs = {(0, "Fetch")}
     kafka.recreate(partitions=5)
     kafka.partitions[4].store(b"new")
+    if hangs:
+        await log.identity(timeout_s=ANSWER_S)
     for read in waiting:
         with pytest.raises(LogRecreated):
             await read
+    kafka.release(0, "Fetch")
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 5
     assert await read_until(log, 4, 0, 1) == [(0, b"new")]
-
-
-async def test_f6_identity_when_of_another_topic_then_waiting_reads_end(start: Start) -> None:
-    """F6: a read of the old topic ends with an error and never reads the new one."""
-    kafka, log = start(fetch_max_wait_ms=20_000)
-    waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
-    await asyncio.sleep(1)
-    kafka.hangs = {(0, "Fetch")}
-    kafka.recreate()
-    await log.identity(timeout_s=ANSWER_S)
-    with pytest.raises(LogRecreated):
-        await waiting
 
 
 async def test_f6_cluster_when_it_is_another_then_nothing_is_answered(connect: Connect) -> None:
@@ -324,20 +296,15 @@ async def test_close_when_a_deadline_passes_at_that_moment_then_ends(connect: Co
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_dangers_when_no_broker_has_registered_then_cannot_be_told(open_log: OpenLog) -> None:
-    """A cluster that names no broker is one that does not answer for now."""
-    kafka = FakeKafka()
-    kafka.unregistered = {0}
-    with pytest.raises(LogUnavailable, match="the cluster names no broker"):
-        await open_log(kafka).dangers(timeout_s=ANSWER_S)
-
-
-async def test_dangers_when_they_may_not_be_read_then_is_a_finding(open_log: OpenLog) -> None:
-    """Without DESCRIBE_CONFIGS the check reports that it could not read the settings."""
+async def test_dangers_when_unreadable_then_is_an_error_or_a_finding(open_log: OpenLog) -> None:
+    """Without a broker `dangers` raises; without DESCRIBE_CONFIGS that itself is a finding."""
     kafka = FakeKafka()
     kafka.code_of_settings = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     found = await open_log(kafka).dangers(timeout_s=ANSWER_S)
     assert [danger.key for danger in found] == ["replication.factor", "settings"]
+    kafka.unregistered = {0}
+    with pytest.raises(LogUnavailable, match="the cluster names no broker"):
+        await open_log(kafka).dangers(timeout_s=ANSWER_S)
 
 
 async def test_statistics_when_things_happened_then_count_them(start: Start) -> None:

@@ -59,6 +59,13 @@ def sent(into: PartitionAppends) -> Batch:
     return batch
 
 
+def lane_after(*values: bytes) -> tuple[PartitionAppends, list[ProducerAppend]]:
+    into = lane()
+    appends = put(into, *values)
+    sent(into)
+    return into, appends
+
+
 def error_of(append: ProducerAppend) -> LogError:
     error = append.offset.exception()
     assert error is not None
@@ -79,13 +86,6 @@ async def test_batch_when_packed_then_is_numbered_for_its_producer() -> None:
     assert sent(into).base_sequence == 2
 
 
-async def test_batch_when_values_are_many_then_holds_what_fits() -> None:
-    """A batch stays below its limit, and the remaining values wait for the next one."""
-    into = lane(batch_bytes_max=1000)
-    put(into, *(b"x" * 300 for _ in range(5)))
-    assert packed(into).record_count == 2
-
-
 async def test_batch_when_an_attempt_had_no_answer_then_the_same_bytes_are_sent_again() -> None:
     """The batch is sent again with the same bytes and number, by which the broker recognises it."""
     into = lane()
@@ -100,20 +100,19 @@ async def test_batch_when_an_attempt_had_no_answer_then_the_same_bytes_are_sent_
     assert packed(into).base_sequence == 1
 
 
-AGAIN = [
-    ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.NOT_ENOUGH_REPLICAS,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.FENCED_LEADER_EPOCH,
-]
-
-
-@pytest.mark.parametrize("code", AGAIN, ids=lambda code: code.name.lower())
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.FENCED_LEADER_EPOCH,
+    ],
+    ids=lambda code: code.name.lower(),
+)
 async def test_append_when_surely_not_stored_then_waits_again_in_its_place(code: ErrorCode) -> None:
     """A broker that did not take it leaves it as if it had never been sent."""
-    into = lane()
-    appends = put(into, b"a", b"b")
-    sent(into)
+    into, appends = lane_after(b"a", b"b")
     put(into, b"c")
     assert isinstance(into.answered(told(code)), LogUnavailable)
     assert not any(append.is_sent for append in appends)
@@ -135,9 +134,7 @@ UNCLEAR = [
 @pytest.mark.parametrize("code", UNCLEAR, ids=lambda code: code.name.lower() if code else "unnamed")
 async def test_append_when_maybe_stored_then_is_uncertain_when_late(code: ErrorCode | None) -> None:
     """After such an answer, or one without it, only a repetition could tell; no later refusal."""
-    into = lane()
-    (append,) = put(into, b"a")
-    sent(into)
+    into, (append,) = lane_after(b"a")
     assert into.answered(None if code is None else told(code)) is not None
     error = into.late(append, 5)
     assert isinstance(error, AppendUncertain)
@@ -170,9 +167,7 @@ async def test_append_when_its_answer_is_final_then_ends_with_the_reason(
     answer: ProduceResult, kind: type[LogError], says: str
 ) -> None:
     """The writer gets the broker's own reason; a refused append uses no sequence number."""
-    into = lane()
-    (append,) = put(into, b"a")
-    sent(into)
+    into, (append,) = lane_after(b"a")
     assert into.answered(answer) is None
     assert isinstance(error_of(append), kind)
     assert says in str(error_of(append))
@@ -186,9 +181,7 @@ async def test_append_when_its_answer_is_final_then_ends_with_the_reason(
 )
 async def test_append_when_refused_in_doubt_then_is_uncertain(code: ErrorCode) -> None:
     """A refusal speaks of the repetition; under another number it could be stored twice."""
-    into = lane()
-    (append,) = put(into, b"a")
-    sent(into)
+    into, (append,) = lane_after(b"a")
     into.lost(LogUnavailable("cut off"))
     assert into.answered(told(code)) is None
     assert isinstance(error_of(append), AppendUncertain)
@@ -198,9 +191,7 @@ async def test_append_when_refused_in_doubt_then_is_uncertain(code: ErrorCode) -
 
 async def test_batch_when_too_large_then_each_event_is_judged_alone() -> None:
     """An event that is too large is refused alone."""
-    into = lane()
-    small, large, other = put(into, b"a", b"L", b"b")
-    sent(into)
+    into, (small, large, other) = lane_after(b"a", b"L", b"b")
     assert into.answered(told(ErrorCode.MESSAGE_TOO_LARGE)) is None
     for offset, append in enumerate((small, large, other)):
         assert [value for _, value in sent(into).values()] == [append.value]
@@ -214,9 +205,7 @@ async def test_batch_when_too_large_then_each_event_is_judged_alone() -> None:
 
 async def test_append_when_the_broker_forgot_the_producer_then_is_numbered_anew() -> None:
     """Batches that were never stored get another producer id and start at sequence number 0."""
-    into = lane()
-    put(into, b"a")
-    sent(into)
+    into, _ = lane_after(b"a")
     into.answered(told(base_offset=0))
     (append,) = put(into, b"b")
     sent(into)
@@ -232,9 +221,7 @@ async def test_append_when_the_broker_forgot_the_producer_then_is_numbered_anew(
 @pytest.mark.parametrize("is_by_topic_id", [False, True], ids=["by name", "by topic id"])
 async def test_f6_append_when_offsets_go_back_then_is_stored_by_id(is_by_topic_id: bool) -> None:
     """Offsets that go back give away another topic, or after a topic id an unclean election."""
-    into = lane()
-    put(into, b"a")
-    sent(into)
+    into, _ = lane_after(b"a")
     into.answered(told(base_offset=500))
     (append,) = put(into, b"b")
     sent(into)
@@ -245,31 +232,22 @@ async def test_f6_append_when_offsets_go_back_then_is_stored_by_id(is_by_topic_i
         assert isinstance(error_of(append), LogRecreated)
 
 
-async def test_batch_when_nobody_waits_for_it_then_is_given_up_with_its_producer() -> None:
-    """A batch without waiting callers is not sent, and the next batches use another producer id."""
+async def test_append_when_cancelled_then_is_not_sent_or_given_up_with_its_producer() -> None:
+    """A cancelled append is not sent; a sent batch without callers takes its producer id along."""
     into = lane()
-    (append,) = put(into, b"a")
-    sent(into)
+    first, second = put(into, b"a", b"b")
+    first.offset.cancel()
+    assert [value for _, value in sent(into).values()] == [b"b"]
+    assert not second.offset.done()
     into.lost(LogUnavailable("cut off"))
-    append.offset.cancel()
+    second.offset.cancel()
     assert not into.is_wanted()
     assert (into.batch, into.producer) == (None, None)
 
 
-async def test_append_when_nobody_waits_for_it_then_is_not_sent() -> None:
-    """An append cancelled before it is sent is never sent."""
-    into = lane()
-    first, second = put(into, b"a", b"b")
-    first.offset.cancel()
-    assert [value for _, value in packed(into).values()] == [b"b"]
-    assert not second.offset.done()
-
-
 async def test_lane_when_it_fails_then_only_what_was_sent_is_uncertain() -> None:
     """At the close, sent appends are uncertain and all others are surely not stored."""
-    into = lane()
-    (first,) = put(into, b"a")
-    sent(into)
+    into, (first,) = lane_after(b"a")
     (second,) = put(into, b"b")
     into.fail(LogUnavailable("the log is closed"))
     assert isinstance(error_of(first), AppendUncertain)
@@ -308,8 +286,11 @@ async def test_pack_when_whole_records_wait_then_they_are_sent_as_they_once_were
     assert appends[0].size >= len("keyhvn") + appends[1].size - len("event")
 
 
-async def test_pack_when_keys_and_headers_are_large_then_they_count() -> None:
-    """A batch is never larger than a broker takes."""
+async def test_pack_when_values_keys_and_headers_are_large_then_holds_what_fits() -> None:
+    """A batch is never larger than a broker takes, and what does not fit waits for the next one."""
+    into = lane(batch_bytes_max=1000)
+    put(into, *(b"x" * 300 for _ in range(5)))
+    assert packed(into).record_count == 2
     into = lane(10_000)
     loop = asyncio.get_running_loop()
     for number in range(4):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trustme
@@ -63,66 +63,52 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return Files(tmp_path_factory.mktemp("security"))
 
 
-def test_context_when_no_tls_then_there_is_none() -> None:
-    """Without TLS the client reads no file."""
-    assert tls_context(SecuritySettings(ssl_truststore_location="/nowhere")) is None
-
-
-def test_context_when_a_truststore_is_named_then_only_that_is_trusted(files: Files) -> None:
-    """The client accepts only certificates that the truststore signs."""
-    context = tls_context(files.settings(truststore=files.trusted, keystore=files.keys))
+@pytest.mark.parametrize("identification", ["https", ""], ids=["names checked", "not checked"])
+def test_context_when_a_truststore_is_named_then_only_that_is_trusted(
+    files: Files, identification: str
+) -> None:
+    """Only certificates that the truststore signs are accepted, with or without their names."""
+    context = tls_context(
+        files.settings(truststore=files.trusted, keystore=files.keys, identification=identification)
+    )
     assert context is not None
-    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+    assert (context.verify_mode, context.check_hostname) == (
+        ssl.CERT_REQUIRED,
+        bool(identification),
+    )
     assert len(context.get_ca_certs()) == 1
 
 
-def test_context_when_names_are_not_checked_then_certificates_still_are(files: Files) -> None:
-    """An empty identification algorithm frees from the name, not from the signature."""
-    context = tls_context(files.settings(truststore=files.trusted, identification=""))
-    assert context is not None
-    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, False)
-
-
-def test_context_when_the_key_has_a_password_then_it_opens_it(files: Files) -> None:
-    """An encrypted key is opened with the password, and never asked for at a terminal."""
+def test_context_when_no_tls_or_an_encrypted_key_then_reads_what_it_needs(files: Files) -> None:
+    """Without TLS no file is read; an encrypted key opens with its password, without a terminal."""
+    assert tls_context(SecuritySettings(ssl_truststore_location="/nowhere")) is None
     assert tls_context(files.settings(keystore=files.locked, password="open")) is not None
 
 
 MISTAKES = {
-    "truststore missing": ("truststore", "nowhere.pem", None, "ssl.truststore.location", "cannot"),
-    "truststore a folder": ("truststore", ".", None, "ssl.truststore.location", "cannot be read"),
-    "truststore garbage": (
-        "truststore",
-        "garbage.pem",
-        None,
-        "ssl.truststore.location",
-        "no certificate in PEM form",
-    ),
-    "keystore missing": ("keystore", "nowhere.pem", None, "ssl.keystore.location", "cannot"),
-    "keystore without a key": ("keystore", "ca.pem", None, "ssl.keystore.location", "no private"),
-    "keystore garbage": ("keystore", "garbage.pem", None, "ssl.keystore.location", "no private"),
-    "wrong password": ("keystore", "locked.pem", "shut", "ssl.keystore.location", "no private"),
-    "no password": ("keystore", "locked.pem", None, "ssl.keystore.location", "ssl.key.password"),
+    "truststore missing": ("truststore", "nowhere.pem", None, "cannot"),
+    "truststore a folder": ("truststore", ".", None, "cannot be read"),
+    "truststore garbage": ("truststore", "garbage.pem", None, "no certificate in PEM form"),
+    "keystore missing": ("keystore", "nowhere.pem", None, "cannot"),
+    "keystore without a key": ("keystore", "ca.pem", None, "no private"),
+    "keystore garbage": ("keystore", "garbage.pem", None, "no private"),
+    "wrong password": ("keystore", "locked.pem", "shut", "no private"),
+    "no password": ("keystore", "locked.pem", None, "ssl.key.password"),
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+@pytest.mark.parametrize(("kind", "name", "password", "fault"), MISTAKES.values(), ids=MISTAKES)
 def test_context_when_a_file_is_of_no_use_then_key_and_file_are_named(
-    files: Files, mistake: tuple[str, str, str | None, str, str]
+    files: Files, kind: str, name: str, password: str | None, fault: str
 ) -> None:
     """The error names setting, file and fault in one line and shows no secret."""
-    kind, name, password, key, said = mistake
     path = files.folder / name
-    settings = (
-        files.settings(truststore=path)
-        if kind == "truststore"
-        else files.settings(keystore=path, password=password)
-    )
+    given: dict[str, Any] = {kind: path, "password": password}
     with pytest.raises(ConfigError) as caught:
-        tls_context(settings)
+        tls_context(files.settings(**given))
     text = str(caught.value)
-    assert text.startswith(f"{key}: {path} ")
-    assert said in text
+    assert text.startswith(f"ssl.{kind}.location: {path} ")
+    assert fault in text
     assert "shut" not in text
     assert "\n" not in text
 
@@ -168,13 +154,15 @@ def test_options_when_a_password_is_given_then_the_library_gets_it() -> None:
 
 
 async def test_token_when_the_file_is_replaced_then_is_the_new_one(tmp_path: Path) -> None:
-    """Each connection reads the file anew and ignores a line break at its end."""
+    """Each connection reads the file anew, without its last line break; a missing one is named."""
     path = tmp_path / "token"
-    path.write_text("first\n")
     tokens = FileTokens(path)
-    assert await tokens.token() == "first"
-    path.write_text("second")
-    assert await tokens.token() == "second"
+    for content in ("first\n", "second"):
+        path.write_text(content)
+        assert await tokens.token() == content.strip()
+    path.unlink()
+    with pytest.raises(LogNotPermitted, match="token cannot be read: No such file"):
+        await tokens.token()
 
 
 WRONG = {
@@ -193,9 +181,3 @@ async def test_token_when_the_file_has_none_is_refused(content: bytes, tmp_path:
     with pytest.raises(LogNotPermitted, match=r"the token file .*token ") as refused:
         await FileTokens(path).token()
     assert "s3cret" not in str(refused.value)
-
-
-async def test_token_when_the_file_is_not_there_then_names_it(tmp_path: Path) -> None:
-    """The error names the missing file."""
-    with pytest.raises(LogNotPermitted, match="absent cannot be read: No such file"):
-        await FileTokens(tmp_path / "absent").token()

@@ -4,32 +4,105 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import hashlib
+import os
 import socket
 import ssl
+import struct
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs12,
+)
 
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.security.client_options import tls_context
 from rlmm.kafka_client.security.key_stores import StoreUnreadable, is_store, read_store
 from rlmm.kafka_client.settings import Secret, SecurityProtocol, SecuritySettings
-from tests.support.kafka.java_key_stores import (
-    der_of,
-    hidden,
-    jks,
-    key_der,
-    key_entry,
-    p12,
-    trusted_entry,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+
+PROTECTOR = bytes.fromhex("300e060a2b060104012a021101010500")
+
+
+def text(value: str) -> bytes:
+    return struct.pack(">H", len(value)) + value.encode()
+
+
+def block(value: bytes) -> bytes:
+    return struct.pack(">I", len(value)) + value
+
+
+def der(tag: int, content: bytes) -> bytes:
+    size = len(content)
+    length = bytes([size]) if size < 0x80 else b"\x82" + struct.pack(">H", size)
+    return bytes([tag]) + length + content
+
+
+def hidden(key: bytes, password: str) -> bytes:
+    secret = password.encode("utf-16-be")
+    salt = last = os.urandom(20)
+    stream = b""
+    while len(stream) < len(key):
+        last = hashlib.sha1(secret + last).digest()
+        stream += last
+    covered = bytes(one ^ other for one, other in zip(key, stream, strict=False))
+    check = hashlib.sha1(secret + key).digest()
+    return der(0x30, PROTECTOR + der(0x04, salt + covered + check))
+
+
+def trusted_entry(alias: str, certificate: bytes) -> bytes:
+    return struct.pack(">I", 2) + text(alias) + bytes(8) + text("X.509") + block(certificate)
+
+
+def key_entry(alias: str, envelope: bytes, chain: list[bytes]) -> bytes:
+    parts = b"".join(text("X.509") + block(one) for one in chain)
+    head = struct.pack(">I", 1) + text(alias) + bytes(8) + block(envelope)
+    return head + struct.pack(">I", len(chain)) + parts
+
+
+def jks(*entries: bytes, password: str, version: int = 2) -> bytes:
+    body = b"\xfe\xed\xfe\xed" + struct.pack(">II", version, len(entries)) + b"".join(entries)
+    secret = password.encode("utf-16-be")
+    return body + hashlib.sha1(secret + b"Mighty Aphrodite" + body).digest()
+
+
+def der_of(pem: bytes) -> bytes:
+    return x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER)
+
+
+def key_der(pem: bytes) -> bytes:
+    key = load_pem_private_key(pem, password=None)
+    return key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+
+
+def p12(
+    authority: trustme.CA, issued: trustme.LeafCert | None = None, password: str | None = None
+) -> bytes:
+    how: KeySerializationEncryption = NoEncryption()
+    if password is not None:
+        how = BestAvailableEncryption(password.encode())
+    ca = x509.load_pem_x509_certificate(authority.cert_pem.bytes())
+    if issued is None:
+        return pkcs12.serialize_key_and_certificates(b"ca", None, None, [ca], how)
+    key = load_pem_private_key(issued.private_key_pem.bytes(), password=None)
+    own = x509.load_pem_x509_certificate(issued.cert_chain_pems[0].bytes())
+    return pkcs12.serialize_key_and_certificates(b"own", key, own, [ca], how)  # type: ignore[arg-type]
+
 
 PASSWORD, KEY_PASSWORD = "changeit", "other"
 
@@ -57,13 +130,6 @@ def vouched() -> Vouched:
     return Vouched()
 
 
-def test_jks_when_read_without_password_then_has_certificates(vouched: Vouched) -> None:
-    """A JKS truststore is readable without its password, as in Java."""
-    for password in (PASSWORD, None):
-        found = read_store(vouched.jks_trust(), password, wants_key=False)
-        assert (found.trusted, found.key, found.chain) == ((vouched.ca,), None, ())
-
-
 @pytest.mark.parametrize("key_password", [None, KEY_PASSWORD])
 def test_jks_when_its_key_is_wanted_is_opened(vouched: Vouched, key_password: str | None) -> None:
     """The key opens with its own password or with that of the store."""
@@ -75,14 +141,14 @@ def test_jks_when_its_key_is_wanted_is_opened(vouched: Vouched, key_password: st
     assert (trust.key, trust.trusted) == (None, (vouched.own,))
 
 
-def test_pkcs12_when_read_then_has_the_same(vouched: Vouched) -> None:
-    """Certificates alone, or a key with its chain; with a password, or without one."""
+def test_store_when_read_then_has_certificates_or_a_key_with_its_chain(vouched: Vouched) -> None:
+    """JKS trust opens without its password, as in Java, and PKCS12 with or without one."""
     for password in (PASSWORD, None):
-        trust = read_store(p12(vouched.authority, None, password), password, wants_key=False)
-        assert (trust.trusted, trust.key) == ((vouched.ca,), None)
-        keys = read_store(
-            p12(vouched.authority, vouched.issued, password), password, wants_key=True
-        )
+        for content in (vouched.jks_trust(), p12(vouched.authority, None, password)):
+            trust = read_store(content, password, wants_key=False)
+            assert (trust.trusted, trust.key, trust.chain) == ((vouched.ca,), None, ())
+        content = p12(vouched.authority, vouched.issued, password)
+        keys = read_store(content, password, wants_key=True)
         assert (keys.key, keys.chain) == (vouched.key, (vouched.own, vouched.ca))
 
 
@@ -210,48 +276,40 @@ def test_stores_when_javas_then_serve_tls(vouched: Vouched, tmp_path: Path, form
             KEY_PASSWORD,
         )
     else:
-        trust = p12(vouched.authority, None, PASSWORD)
-        keys, key_password = p12(vouched.authority, vouched.issued, PASSWORD), None
-    for name, content in (("trust", trust), ("keys", keys)):
-        (tmp_path / name).write_bytes(content)
-    settings = SecuritySettings(
-        security_protocol=SecurityProtocol.SSL,
-        ssl_truststore_location=str(tmp_path / "trust"),
-        ssl_truststore_password=Secret(PASSWORD),
-        ssl_keystore_location=str(tmp_path / "keys"),
-        ssl_keystore_password=Secret(PASSWORD),
-        ssl_key_password=None if key_password is None else Secret(key_password),
+        trust, key_password = p12(vouched.authority, None, PASSWORD), None
+        keys = p12(vouched.authority, vouched.issued, PASSWORD)
+    (tmp_path / "trust").write_bytes(trust)
+    (tmp_path / "keys").write_bytes(keys)
+    context = tls_context(
+        SecuritySettings(
+            security_protocol=SecurityProtocol.SSL,
+            ssl_truststore_location=str(tmp_path / "trust"),
+            ssl_truststore_password=Secret(PASSWORD),
+            ssl_keystore_location=str(tmp_path / "keys"),
+            ssl_keystore_password=Secret(PASSWORD),
+            ssl_key_password=None if key_password is None else Secret(key_password),
+        )
     )
-    context = tls_context(settings)
     assert context is not None
     assert len(context.get_ca_certs()) == 1
-    names = [one for _, one in shaken(server, context)["subjectAltName"]]
-    assert names == ["localhost"]
+    assert [one for _, one in shaken(server, context)["subjectAltName"]] == ["localhost"]
     assert sorted(one.name for one in tmp_path.iterdir()) == ["keys", "trust"]
 
 
-def test_truststore_when_it_trusts_nobody_or_is_too_large_then_says_so(tmp_path: Path) -> None:
-    """The client refuses a truststore without certificates, and one that is too large."""
-    file = tmp_path / "trust.jks"
-    file.write_bytes(jks(password=PASSWORD))
-    settings = SecuritySettings(
-        security_protocol=SecurityProtocol.SSL, ssl_truststore_location=str(file)
-    )
-    with pytest.raises(ConfigError, match=r"ssl\.truststore\.location: .* holds no certificate$"):
-        tls_context(settings)
-    with file.open("r+b") as handle:
-        handle.truncate(17 * 1024 * 1024)
-    with pytest.raises(ConfigError, match="is too large for certificates"):
-        tls_context(settings)
+def test_store_when_it_holds_nothing_or_is_too_large_then_says_so(
+    vouched: Vouched, tmp_path: Path
+) -> None:
+    """A truststore without certificates, one named as keystore, and one too large are refused."""
+    file = tmp_path / "store"
 
-
-def test_keystore_when_it_has_no_key_then_says_so(vouched: Vouched, tmp_path: Path) -> None:
-    """A truststore that was named in its place."""
-    for name, content in (("a.jks", vouched.jks_trust()), ("a.p12", p12(vouched.authority))):
-        file = tmp_path / name
+    def refused(role: str, content: bytes, message: str) -> None:
         file.write_bytes(content)
-        settings = SecuritySettings(
-            security_protocol=SecurityProtocol.SSL, ssl_keystore_location=str(file)
-        )
-        with pytest.raises(ConfigError, match=r"holds no private key with its certificate$"):
+        location: dict[str, Any] = {f"ssl_{role}_location": str(file)}
+        settings = SecuritySettings(security_protocol=SecurityProtocol.SSL, **location)
+        with pytest.raises(ConfigError, match=rf"^ssl\.{role}\.location: .* {message}"):
             tls_context(settings)
+
+    refused("truststore", jks(password=PASSWORD), "holds no certificate$")
+    refused("truststore", bytes(17 * 1024 * 1024), "is too large for certificates")
+    for content in (vouched.jks_trust(), p12(vouched.authority)):
+        refused("keystore", content, "holds no private key with its certificate$")

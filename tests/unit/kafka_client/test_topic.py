@@ -51,21 +51,24 @@ def test_f70_setting_when_dangerous_then_has_reason_and_fix(changed: dict[str, s
     assert str(finding).startswith(f"{finding.key} = {finding.value}: {finding.reason}; ")
 
 
-def test_f70_settings_when_sound_then_nothing_is_found() -> None:
-    """Failure scenario F70: a topic as Kafka creates it is no finding."""
-    assert dangers(told({}), 3) == []
+FOUND: dict[str, tuple[dict[str, str], int, list[str]]] = {
+    "as Kafka creates it": ({}, 3, []),
+    "one replica": ({}, 1, ["replication.factor = 1"]),
+    "retention, but nothing is deleted": (
+        {"cleanup.policy": "compact", "retention.ms": "5"},
+        3,
+        ["cleanup.policy = compact"],
+    ),
+}
 
 
-def test_f70_topic_when_one_replica_has_it_then_that_is_found() -> None:
-    """Failure scenario F70: a topic with one replica is a finding."""
-    (finding,) = dangers(told({}), 1)
-    assert (finding.key, finding.value) == ("replication.factor", "1")
-
-
-def test_f70_retention_when_nothing_is_deleted_then_is_no_danger() -> None:
-    """Failure scenario F70: retention without the cleanup policy delete is no finding."""
-    found = dangers(told({"cleanup.policy": "compact", "retention.ms": "5"}), 3)
-    assert [finding.key for finding in found] == ["cleanup.policy"]
+@pytest.mark.parametrize(("changed", "replicas", "expected"), FOUND.values(), ids=FOUND)
+def test_f70_settings_when_judged_then_only_dangers_are_found(
+    changed: dict[str, str], replicas: int, expected: list[str]
+) -> None:
+    """F70: a topic as Kafka creates it, one with one replica, and retention without deletion."""
+    found = dangers(told(changed), replicas)
+    assert [f"{finding.key} = {finding.value}" for finding in found] == expected
 
 
 def view(partitions: int | None, code: int = ErrorCode.NONE) -> ClusterView:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -23,16 +22,17 @@ from rlmm.kafka_messages.offsets import (
     ListOffsetsRequest,
 )
 from rlmm.log.new_ids import random_uuid
-from rlmm.metadata.ids import TopicIdPartition
 from tests.support.kafka.fake_connections import FakeDialer
 from tests.support.kafka.fake_topics import FakeLog, FakeTopic, FakeTopics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
+    from rlmm.errors import LogError
     from rlmm.kafka_client.connections.connection import Dialer
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.kafka_messages.wire import Request
+    from rlmm.metadata.ids import TopicIdPartition
 
 
 TIMEOUT_S = 30.0
@@ -50,6 +50,10 @@ async def asking(kafka: FakeTopics) -> AsyncIterator[UserTopics]:
 
 def ends(by_topic: Mapping[str, Sequence[int]]) -> ListOffsetsRequest:
     return ListOffsetsRequest(by_topic, LATEST)
+
+
+def end_of(one: TopicIdPartition) -> int:
+    return 7 if one.topic == "b" else 100
 
 
 def three_brokers() -> FakeTopics:
@@ -73,8 +77,8 @@ async def test_leaders_when_asked_then_each_once_for_all_that_it_leads() -> None
     kafka = three_brokers()
     async with asking(kafka) as topics:
         told = await topics.of_leaders(all_of(kafka), ends)
-    assert {str(one): end.offset for one, (end,) in told.items()} == {
-        str(one): 7 if one.topic == "b" else 100 for one in all_of(kafka)
+    assert {one: end.offset for one, (end,) in told.items()} == {
+        one: end_of(one) for one in all_of(kafka)
     }
     asked = [
         (broker, dict(request.partitions))
@@ -120,19 +124,19 @@ async def test_leaders_when_one_changes_then_the_new_one_is_asked() -> None:
     assert again.partitions == {"a": [2]}
 
 
-def leave_leaderless(kafka: FakeTopics) -> None:
+def lose_leader(kafka: FakeTopics) -> None:
     kafka.topics["b"].partitions[0].leader = -1
 
 
-def answer_with_a_code(kafka: FakeTopics) -> None:
-    kafka.codes["ListOffsets", 2] = ErrorCode.OFFSET_NOT_AVAILABLE
-
-
-LEFT_OUT: dict[str, tuple[Callable[[FakeTopics], None], str, int]] = {
+LEFT_OUT: dict[str, tuple[Callable[[FakeTopics], object], str, int]] = {
     "its leader is away": (lambda kafka: kafka.down.add(2), "a", 2),
     "its leader hangs": (lambda kafka: kafka.hangs.add((2, "ListOffsets")), "a", 2),
-    "it has no leader": (leave_leaderless, "b", 0),
-    "the answer has a code": (answer_with_a_code, "a", 2),
+    "it has no leader": (lose_leader, "b", 0),
+    "the answer has a code": (
+        lambda kafka: kafka.codes.update({("ListOffsets", 2): ErrorCode.OFFSET_NOT_AVAILABLE}),
+        "a",
+        2,
+    ),
 }
 
 
@@ -147,16 +151,14 @@ async def test_leaders_when_one_has_no_answer_then_its_partition_is_left_out(cas
         told = await topics.of_leaders(all_of(kafka), ends)
         took_s = asyncio.get_running_loop().time() - begin
     assert set(told) == {*all_of(kafka)} - {kafka.partition(topic, number)}
-    assert {str(one): end.offset for one, (end,) in told.items()} == {
-        str(one): 7 if one.topic == "b" else 100 for one in told
-    }
+    assert {one: end.offset for one, (end,) in told.items()} == {one: end_of(one) for one in told}
     assert took_s < TIMEOUT_S + 0.5
     assert (took_s > TIMEOUT_S - 0.5) == ("hangs" in case)
 
 
-@pytest.mark.parametrize("is_before", [True, False], ids=["before", "while it is asked"])
-async def test_topic_when_another_one_has_its_name_then_nothing_is_told(is_before: bool) -> None:
-    """Offsets are asked by name: those of a topic that was made anew are not the old one's."""
+@pytest.mark.parametrize("moment", ["gone", "recreated before", "recreated while asked"])
+async def test_topic_when_gone_or_recreated_then_is_left_out(moment: str) -> None:
+    """Offsets are requested by name: those of a topic that was made anew are not the old one's."""
     kafka = three_brokers()
     wanted = all_of(kafka)
 
@@ -164,33 +166,22 @@ async def test_topic_when_another_one_has_its_name_then_nothing_is_told(is_befor
         if isinstance(request, ListOffsetsRequest):
             kafka.topics["b"].topic_id = random_uuid()
 
-    if is_before:
+    if moment == "gone":
+        del kafka.topics["b"]
+    elif moment == "recreated before":
         kafka.topics["b"].topic_id = random_uuid()
     else:
         kafka.on_request = recreate
     async with asking(kafka) as topics:
-        told = await topics.of_leaders(wanted, ends)
-    assert {one.topic for one in told} == {"a"}
+        assert {one.topic for one in await topics.of_leaders(wanted, ends)} == {"a"}
 
 
-async def test_topic_when_it_is_gone_then_is_left_out() -> None:
-    """A deleted topic is missing from the answer, and the others are there."""
-    kafka = three_brokers()
-    gone = TopicIdPartition(random_uuid(), "gone", 0)
-    async with asking(kafka) as topics:
-        told = await topics.of_leaders([gone, *all_of(kafka)], ends)
-    assert set(told) == set(all_of(kafka))
-
-
-DENIALS = {"of the leader": ("ListOffsets", 0), "of the cluster": ("", 0)}
-
-
-@pytest.mark.parametrize(("request_", "number"), DENIALS.values(), ids=DENIALS)
-async def test_leaders_when_a_right_is_missing_then_raises(request_: str, number: int) -> None:
+@pytest.mark.parametrize("is_of_leader", [True, False], ids=["of the leader", "of the cluster"])
+async def test_leaders_when_a_right_is_missing_then_raises(is_of_leader: bool) -> None:
     """Half of an answer would look like a whole one; waiting brings no rights."""
     kafka = three_brokers()
-    if request_:
-        kafka.codes[request_, number] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if is_of_leader:
+        kafka.codes["ListOffsets", 0] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     else:
         kafka.topics["a"].code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     async with asking(kafka) as topics:
@@ -217,16 +208,13 @@ async def test_leaders_when_one_is_too_old_then_says_so(version: int, code: int)
 async def test_brokers_when_one_is_too_old_then_it_is_named() -> None:
     """The check asks every broker, as any may lead later, and names one too old."""
     kafka = three_brokers()
+    request = ListOffsetsRequest({}, LATEST_TIERED)
     async with asking(kafka) as topics:
-        assert await topics.why_too_old(ListOffsetsRequest({}, LATEST_TIERED)) == ""
-        assert {broker for broker, one in kafka.asked if isinstance(one, ListOffsetsRequest)} == {
-            0,
-            1,
-            2,
-        }
+        assert await topics.why_too_old(request) == ""
+        asked = {broker for broker, one in kafka.asked if isinstance(one, ListOffsetsRequest)}
+        assert asked == {0, 1, 2}
         kafka.offsets_version_max = 8
-        why = await topics.why_too_old(ListOffsetsRequest({}, LATEST_TIERED))
-        assert why.startswith("broker 0: ")
+        assert (await topics.why_too_old(request)).startswith("broker 0: ")
         assert await topics.why_too_old(ListOffsetsRequest({}, EARLIEST)) == ""
 
 
@@ -255,21 +243,17 @@ async def test_cluster_when_one_broker_hangs_then_another_is_asked() -> None:
 
 
 async def test_settings_when_topics_are_many_then_are_asked_in_parts() -> None:
-    """An answer stays small; topics that are gone are left out."""
+    """An answer stays small; topics that are gone are left out, unreadable ones are an error."""
     kafka = FakeTopics()
     kafka.topics = {f"t{number}": FakeTopic([]) for number in range(1001)}
     async with asking(kafka) as topics:
         found = await topics.settings([*kafka.topics, "gone"], ["retention.ms"])
-    assert set(found) == set(kafka.topics)
-    assert [len(one.topics) for one in kafka.requests(DescribeTopicsRequest)] == [500, 500, 2]
-
-
-async def test_settings_when_a_right_is_missing_then_says_so() -> None:
-    """A topic whose settings are not readable is an error, not a topic without settings."""
-    kafka = FakeTopics(a=FakeTopic([], code_of_settings=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    async with asking(kafka) as topics:
-        with pytest.raises(LogNotPermitted, match=r"settings of topic a.*DESCRIBE_CONFIGS"):
-            await topics.settings(["a"], None)
+        assert set(found) == set(kafka.topics)
+        sizes = [len(one.topics) for one in kafka.requests(DescribeTopicsRequest)]
+        assert sizes == [500, 500, 2]
+        kafka.topics["t1"].code_of_settings = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        with pytest.raises(LogNotPermitted, match=r"settings of topic t1.*DESCRIBE_CONFIGS"):
+            await topics.settings(["t1"], None)
 
 
 async def test_change_when_its_answer_is_lost_then_is_not_sent_again() -> None:
@@ -321,22 +305,25 @@ async def test_offset_when_the_leader_tells_it_then_is_below_what_is_only_replic
         assert await offsets.last_stable_offset(kafka.partition("orders")) == 90
 
 
-@pytest.mark.parametrize("is_another", [True, False], ids=["another topic", "a new leader"])
-async def test_offset_when_the_leader_does_not_have_it_then_is_unknown(is_another: bool) -> None:
-    """Another topic of the same name is not used, and a new leader does not know the offset yet."""
-    kafka = FakeTopics(orders=FakeTopic([FakeLog(last_stable_offset=90 if is_another else -1)]))
+NO_OFFSET: dict[str, tuple[dict[str, Any], type[LogError], str]] = {
+    "another topic": ({"topic_id": random_uuid()}, LogUnavailable, "no leader answers"),
+    "a new leader": (
+        {"partitions": [FakeLog(last_stable_offset=-1)]}, LogUnavailable, "no leader answers",
+    ),
+    "no right": (
+        {"code": ErrorCode.TOPIC_AUTHORIZATION_FAILED}, LogNotPermitted, "DESCRIBE the topic",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "error", "message"), NO_OFFSET.values(), ids=NO_OFFSET)
+async def test_offset_when_the_leader_does_not_tell_it_then_raises(
+    changes: dict[str, Any], error: type[LogError], message: str
+) -> None:
+    """An offset of another topic or of a new leader is unknown, and a missing right is named."""
+    kafka = FakeTopics(orders=FakeTopic([FakeLog(last_stable_offset=90)]))
     partition = kafka.partition("orders")
-    if is_another:
-        partition = replace(partition, topic_id=random_uuid())
+    vars(kafka.topics["orders"]).update(changes)
     async with serving(kafka) as offsets:
-        with pytest.raises(LogUnavailable, match="no leader answers for"):
+        with pytest.raises(error, match=message):
             await offsets.last_stable_offset(partition)
-
-
-async def test_offset_when_we_may_not_describe_the_topic_then_an_operator_has_to_act() -> None:
-    """The right that is missing is named."""
-    topic = FakeTopic([FakeLog()], code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    kafka = FakeTopics(orders=topic)
-    async with serving(kafka) as offsets:
-        with pytest.raises(LogNotPermitted, match="DESCRIBE the topic"):
-            await offsets.last_stable_offset(kafka.partition("orders"))

@@ -28,21 +28,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+NO_BYTES: tuple[Any, ...] = (None, "text")
+
+
 @asynccontextmanager
-async def opened(
-    folder: Path,
-    *,
-    partition_count: int | None = None,
-    is_observer: bool = False,
-    settings: LogSettings | None = None,
-) -> AsyncIterator[FilesLog]:
-    log = await FilesLog.open(
-        folder,
-        partition_count=partition_count,
-        is_observer=is_observer,
-        settings=settings,
-        clock=ManualClock(),
-    )
+async def opened(folder: Path, **settings: Any) -> AsyncIterator[FilesLog]:
+    log = await FilesLog.open(folder, clock=ManualClock(), **settings)
     try:
         yield log
     finally:
@@ -62,11 +53,16 @@ async def write_broker_folder(folder: Path, number: int, *values: bytes, epoch: 
     (folder / "meta.properties").write_text(BROKER_PROPERTIES)
 
 
-async def test_open_when_not_configured_then_begins_with_kafkas_count(tmp_path: Path) -> None:
-    """A log begins in a folder that is not there, with 50 partitions in Kafka's form."""
+async def test_open_when_not_configured_then_begins_with_kafkas_count(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A log begins, and is logged, once in a folder that is not there, with 50 partitions."""
     folder = tmp_path / "a" / "log"
-    async with opened(folder) as log:
-        identity = await log.identity(timeout_s=ANSWER_S)
+    identities = set()
+    for _ in range(2):
+        async with opened(folder) as log:
+            identities.add(await log.identity(timeout_s=ANSWER_S))
+    (identity,) = identities
     assert identity.partition_count == PARTITION_COUNT
     names = {path.name for path in folder.iterdir() if path.is_dir()}
     assert names == {f"{TOPIC}-{number}" for number in range(PARTITION_COUNT)}
@@ -74,29 +70,8 @@ async def test_open_when_not_configured_then_begins_with_kafkas_count(tmp_path: 
         content = (folder / name / "partition.metadata").read_text()
         assert content == f"version: 0\ntopic_id: {identity.topic_id}"
     assert f"cluster.id={identity.cluster_id}\n" in (folder / "meta.properties").read_text()
-
-
-async def test_open_when_a_log_begins_then_is_told_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A new log is logged once, so that a lost folder is noticed."""
-    for _ in range(2):
-        async with opened(tmp_path / "log", partition_count=1):
-            pass
-    told = [one.getMessage() for one in caplog.records if "a new, empty log" in one.getMessage()]
-    assert len(told) == 1
-    assert str(tmp_path / "log") in told[0]
-
-
-async def test_open_when_two_logs_begin_then_they_are_two(tmp_path: Path) -> None:
-    """Ids are made, not derived: state of one log is void for another."""
-    identities = []
-    for name in ("one", "other"):
-        async with opened(tmp_path / name, partition_count=1) as log:
-            identities.append(await log.identity(timeout_s=ANSWER_S))
-    one, other = identities
-    assert one.cluster_id != other.cluster_id
-    assert one.topic_id != other.topic_id
+    (message,) = [text for text in caplog.messages if "a new, empty log" in text]
+    assert str(folder) in message
 
 
 async def test_f7_f44_open_when_the_count_differs_then_is_refused(tmp_path: Path) -> None:
@@ -111,12 +86,24 @@ async def test_f7_f44_open_when_the_count_differs_then_is_refused(tmp_path: Path
         assert await read_until(log, 2, 0, 1) == [(0, b"a")]
 
 
-async def test_open_when_the_folder_is_another_then_nothing_is_written(tmp_path: Path) -> None:
-    """The log leaves not even a lock file in a foreign folder."""
-    (tmp_path / "holiday.jpg").touch()
-    with pytest.raises(ConfigError, match=r"holds 'holiday\.jpg'"):
-        await FilesLog.open(tmp_path)
-    assert listing(tmp_path) == ["holiday.jpg"]
+REFUSED: dict[str, tuple[list[str], dict[str, Any], str]] = {
+    "a foreign folder": (["holiday.jpg"], {}, r"holds 'holiday\.jpg'"),
+    "no log for an observer": ([], {"is_observer": True}, f"no folder {TOPIC}-N"),
+    "no partitions": ([], {"partition_count": 0}, "got 0"),
+    "too many partitions": ([], {"partition_count": 10**7}, "got 10000000"),
+}
+
+
+@pytest.mark.parametrize(("names", "settings", "message"), REFUSED.values(), ids=REFUSED)
+async def test_open_when_refused_then_nothing_is_written(
+    tmp_path: Path, names: list[str], settings: dict[str, Any], message: str
+) -> None:
+    """The log leaves not even a lock file in a folder that it refuses."""
+    for name in names:
+        (tmp_path / name).touch()
+    with pytest.raises(ConfigError, match=message):
+        await FilesLog.open(tmp_path, **settings)
+    assert listing(tmp_path) == names
 
 
 async def test_open_when_the_folder_is_in_use_then_names_the_process(tmp_path: Path) -> None:
@@ -206,32 +193,20 @@ async def test_f39_observer_when_a_partition_is_missing_then_is_unknown(tmp_path
             await log.read(16, 0, timeout_s=ANSWER_S)
 
 
-async def test_observer_when_there_is_nothing_then_is_refused(tmp_path: Path) -> None:
-    """An observer begins no log."""
-    with pytest.raises(ConfigError, match=f"no folder {TOPIC}-N"):
-        await FilesLog.open(tmp_path, is_observer=True)
-    assert listing(tmp_path) == []
-
-
-async def test_append_when_a_broker_wrote_before_then_keeps_its_epoch(tmp_path: Path) -> None:
-    """A whole topic of a broker can be gone on with: epochs never go back."""
-    await write_broker_folder(tmp_path, 0, b"a", epoch=5)
+@pytest.mark.parametrize("is_brokers", [False, True], ids=["ours", "a broker's"])
+async def test_append_when_stored_then_has_the_clocks_time_and_the_folders_epoch(
+    tmp_path: Path, is_brokers: bool
+) -> None:
+    """An event gets the time of the clock that was passed in; epochs of a broker never go back."""
+    if is_brokers:
+        await write_broker_folder(tmp_path, 0, b"a", epoch=5)
     async with opened(tmp_path, partition_count=1) as log:
-        assert await log.append(0, b"b", timeout_s=ANSWER_S) == 1
-        record_set = await read_on(log, 0, 1)
+        offset = await log.append(0, b"b", timeout_s=ANSWER_S)
+        record_set = await read_on(log, 0, offset)
     (batch,) = walk(record_set.data)
     assert isinstance(batch, Batch)
-    assert batch.leader_epoch == 5
-
-
-async def test_append_when_stored_then_carries_the_clocks_time(tmp_path: Path) -> None:
-    """An event is stamped when it is appended, by the clock that was passed in."""
-    async with opened(tmp_path, partition_count=1) as log:
-        await log.append(0, b"a", timeout_s=ANSWER_S)
-        record_set = await read_on(log, 0, 0)
-    (batch,) = walk(record_set.data)
-    assert isinstance(batch, Batch)
-    assert (batch.max_timestamp_ms, batch.leader_epoch) == (START_MS, 0)
+    assert (offset, batch.leader_epoch) == ((1, 5) if is_brokers else (0, 0))
+    assert batch.max_timestamp_ms == START_MS
 
 
 async def test_append_when_the_segment_is_old_then_a_new_one_begins(tmp_path: Path) -> None:
@@ -251,22 +226,17 @@ async def test_append_when_the_segment_is_old_then_a_new_one_begins(tmp_path: Pa
     assert [int(name[:20]) for name in names] == [0, 2, 3]
 
 
-async def test_append_when_segments_are_small_then_the_smaller_limit_holds(tmp_path: Path) -> None:
-    """An event that no segment could take is refused like one that is too large."""
+async def test_append_when_no_segment_takes_it_then_is_refused(tmp_path: Path) -> None:
+    """Too large for a segment is too large; a tombstone or a text never gets into the log."""
     settings = LogSettings(segment_bytes=1_000, sync=SyncPolicy.NEVER)
     async with opened(tmp_path, partition_count=1, settings=settings) as log:
         with pytest.raises(AppendRefused, match="makes a batch of 1070, allowed are 1000"):
             await log.append(0, bytes(1_000), timeout_s=ANSWER_S)
+        for value in NO_BYTES:
+            with pytest.raises(InvalidArgument, match="made of bytes"):
+                await log.append(0, value, timeout_s=ANSWER_S)
         assert await log.append(0, bytes(900), timeout_s=ANSWER_S) == 0
         assert await log.append(0, bytes(900), timeout_s=ANSWER_S) == 1
-
-
-@pytest.mark.parametrize("value", [None, "text"], ids=["null", "text"])
-async def test_append_when_the_value_is_no_bytes_is_refused(tmp_path: Path, value: bytes) -> None:
-    """A tombstone or a text never gets into the log."""
-    async with opened(tmp_path, partition_count=1) as log:
-        with pytest.raises(InvalidArgument, match="made of bytes"):
-            await log.append(0, value, timeout_s=ANSWER_S)
 
 
 async def test_append_when_each_group_is_synced_then_many_share_few_syncs(tmp_path: Path) -> None:
@@ -280,16 +250,8 @@ async def test_append_when_each_group_is_synced_then_many_share_few_syncs(tmp_pa
     assert 1 <= statistics.syncs < 25
 
 
-async def test_read_when_there_is_no_time_then_gives_what_is_in_memory(tmp_path: Path) -> None:
-    """A read with a deadline of zero returns the records in memory."""
-    async with opened(tmp_path, partition_count=1) as log:
-        await log.append(0, b"a", timeout_s=ANSWER_S)
-        assert await log.read(0, 0, timeout_s=0) is not None
-        assert await log.read(0, 1, timeout_s=0) is None
-
-
 async def test_run_when_cancelled_then_ends(tmp_path: Path) -> None:
-    """The periodic work ends with its task, and the log goes on."""
+    """The periodic work ends with its task; a read without time has what the log has."""
     async with opened(tmp_path, partition_count=1) as log:
         running = asyncio.create_task(log.run())
         await settled()
@@ -297,6 +259,8 @@ async def test_run_when_cancelled_then_ends(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await running
         assert await log.append(0, b"a", timeout_s=ANSWER_S) == 0
+        assert await log.read(0, 0, timeout_s=0) is not None
+        assert await log.read(0, 1, timeout_s=0) is None
         assert log.statistics().partitions == 1
 
 
@@ -310,11 +274,3 @@ async def test_close_when_two_close_then_both_free_the_folder(tmp_path: Path) ->
     async with opened(tmp_path) as again:
         assert await read_until(again, 0, 0, 1) == [(0, b"a")]
     await first
-
-
-@pytest.mark.parametrize("count", [0, 10**7])
-async def test_open_when_the_count_is_wrong_then_does_nothing(tmp_path: Path, count: int) -> None:
-    """The log refuses an impossible count before it touches the folder."""
-    with pytest.raises(ConfigError, match=f"got {count}"):
-        await FilesLog.open(tmp_path / "log", partition_count=count)
-    assert not (tmp_path / "log").exists()

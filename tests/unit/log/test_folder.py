@@ -23,6 +23,7 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 TOPIC_ID = Uuid(bytes(range(16)))
@@ -91,66 +92,105 @@ def test_new_identity_when_a_beginning_was_broken_off_then_it_goes_on(tmp_path: 
     assert (identity.topic_id, identity.partition_count) == (TOPIC_ID, 7)
 
 
-def test_f7_f44_new_identity_when_more_were_begun_then_is_refused(tmp_path: Path) -> None:
-    """Failure scenarios F7 and F44: a beginning with another count is no beginning of this log."""
-    make_partitions(tmp_path, 0, 16)
-    with pytest.raises(
-        ConfigError, match="a partition 16, the configuration says that there are 7"
-    ):
-        new_identity(look_at(tmp_path), 7)
-
-
 @pytest.mark.parametrize(
-    ("names", "complaint"),
+    ("names", "below", "complaint"),
     [
-        (["notes.txt"], "holds 'notes.txt', which"),
-        (["b", "a", "c"], "holds 'a' and 2 more, which"),
-        (["orders-0"], "holds 'orders-0', which"),
-        ([f"{TOPIC}-3.abc-delete"], f"holds '{TOPIC}-3.abc-delete', which"),
-        (["meta.properties", "__cluster_metadata-0"], "holds '__cluster_metadata-0', which"),
+        (["notes.txt"], "", "holds 'notes.txt', which"),
+        (["b", "a", "c"], "", "holds 'a' and 2 more, which"),
+        (["orders-0"], "", "holds 'orders-0', which"),
+        ([f"{TOPIC}-3.abc-delete"], "", f"holds '{TOPIC}-3.abc-delete', which"),
+        (["meta.properties", "__cluster_metadata-0"], "", "holds '__cluster_metadata-0', which"),
+        (["meta.properties"], "rlmm", "lies inside .* name a folder elsewhere"),
+        (["meta.properties"], "rlmm-0", "lies inside .* name a folder elsewhere"),
+        (["meta.properties"], "a/b/c", "lies inside .* name a folder elsewhere"),
     ],
-    ids=["file", "files", "topic", "deleted", "broker"],
+    ids=["file", "files", "topic", "deleted", "broker", "inside", "inside-0", "inside-deep"],
 )
 def test_new_identity_when_the_folder_is_something_else_then_is_refused_in_one_line(
-    tmp_path: Path, names: list[str], complaint: str
+    tmp_path: Path, names: list[str], below: str, complaint: str
 ) -> None:
-    """The refusal names the folder, its contents and the remedy in one line."""
+    """One line has folder, contents and remedy; in a broker's folder a log would stop its start."""
     for name in names:
         (tmp_path / name).write_text(BROKER_PROPERTIES)
-    with pytest.raises(ConfigError, match=f"{complaint}.*: name a folder of its own") as caught:
-        new_identity(look_at(tmp_path), None)
-    assert str(tmp_path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("below", ["rlmm", "rlmm-0", "a/b/c"])
-def test_new_identity_when_in_a_brokers_folder_is_refused(tmp_path: Path, below: str) -> None:
-    """A log in a broker's log folder is refused: it would stop the broker's start."""
-    (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
-    with pytest.raises(ConfigError, match=r"lies inside .* name a folder elsewhere") as caught:
+    with pytest.raises(ConfigError, match=complaint) as caught:
         new_identity(look_at(tmp_path / below), None)
-    assert str(tmp_path / below) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    line = str(caught.value)
+    assert str(tmp_path / below) in line
+    assert below or ": name a folder of its own" in line
+    assert "\n" not in line
 
 
-def test_new_identity_when_records_are_there_then_is_refused(tmp_path: Path) -> None:
-    """Records without the identity file are a copy, which the log refuses to write."""
-    make_partitions(tmp_path, 0, record_bytes=70)
-    with pytest.raises(ConfigError, match=r"but no meta\.properties.*observer"):
-        new_identity(look_at(tmp_path), None)
+def make_short(folder: Path) -> None:
+    make_partitions(folder, 0, 1, 3)
+    keep_identity(folder, LogIdentity(CLUSTER_ID, TOPIC_ID, 4))
 
 
-def test_new_identity_when_the_folder_has_had_a_life_then_there_is_none(tmp_path: Path) -> None:
-    """An existing log keeps its identity."""
-    make_ours(tmp_path, 3)
-    assert new_identity(look_at(tmp_path), None) is None
+REFUSALS: dict[str, tuple[Callable[[Path], object], Callable[..., object], int | None, str]] = {
+    "more were begun": (
+        lambda it: make_partitions(it, 0, 16),
+        new_identity,
+        7,
+        "a partition 16, the configuration says that there are 7",
+    ),
+    "records without identity": (
+        lambda it: make_partitions(it, 0, record_bytes=70),
+        new_identity,
+        None,
+        r"but no meta\.properties.*observer",
+    ),
+    "another count": (
+        lambda it: make_ours(it, 3),
+        kept_identity,
+        50,
+        "made with 3 partitions, the configuration says 50: .* configure 3, or",
+    ),
+    "a partition is missing": (
+        make_short,
+        kept_identity,
+        None,
+        "holds 3 .* expected are 4, .* missing is 2: restore the folders",
+    ),
+    "a copy beyond the count": (
+        lambda it: make_partitions(it, 4, 17),
+        copied_identity,
+        16,
+        "a partition 17, the configuration says that there are 16: configure",
+    ),
+    "an empty copy": (
+        lambda _: None,
+        copied_identity,
+        50,
+        f"holds no folder {TOPIC}-N: .* name the folder above",
+    ),
+    "an absent copy": (
+        lambda it: it.rmdir(),
+        copied_identity,
+        50,
+        f"holds no folder {TOPIC}-N: .* name the folder above",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "judge", "count", "says"), REFUSALS.values(), ids=REFUSALS)
+def test_f7_f44_identity_when_the_folder_contradicts_it_then_is_refused(
+    tmp_path: Path,
+    make: Callable[[Path], object],
+    judge: Callable[..., object],
+    count: int | None,
+    says: str,
+) -> None:
+    """F7 and F44: another count, a missing partition or records without identity are refused."""
+    make(tmp_path)
+    with pytest.raises(ConfigError, match=says):
+        judge(look_at(tmp_path), count)
 
 
 def test_kept_identity_when_the_folder_is_ours_then_is_as_it_was_made(tmp_path: Path) -> None:
-    """Ids and count are read back, whether the configuration names the count or not."""
+    """An existing log keeps its ids and count, whether the configuration names the count or not."""
     identity = make_ours(tmp_path, 3)
     assert kept_identity(look_at(tmp_path), None) == identity
     assert kept_identity(look_at(tmp_path), 3) == identity
+    assert new_identity(look_at(tmp_path), None) is None
 
 
 def test_keep_identity_when_written_then_a_broker_would_read_it(tmp_path: Path) -> None:
@@ -161,25 +201,6 @@ def test_keep_identity_when_written_then_a_broker_would_read_it(tmp_path: Path) 
     assert keys == ["version", "cluster.id", "node.id", "directory.id", "rlmm.partition.count"]
     assert lines[:2] == ["version=1", f"cluster.id={CLUSTER_ID}"]
     assert len(lines[3].partition("=")[2]) == 22
-
-
-def test_f7_f44_kept_identity_when_the_count_differs_then_names_both(tmp_path: Path) -> None:
-    """Failure scenarios F7 and F44: the number of partitions of a log never changes."""
-    make_ours(tmp_path, 3)
-    with pytest.raises(
-        ConfigError, match=r"made with 3 partitions, the configuration says 50: .* configure 3, or"
-    ):
-        kept_identity(look_at(tmp_path), 50)
-
-
-def test_kept_identity_when_a_partition_is_missing_then_is_refused(tmp_path: Path) -> None:
-    """A log that lost a partition is not served with an empty one in its place."""
-    make_partitions(tmp_path, 0, 1, 3)
-    keep_identity(tmp_path, LogIdentity(CLUSTER_ID, TOPIC_ID, 4))
-    with pytest.raises(
-        ConfigError, match=r"holds 3 .* expected are 4, .* missing is 2: restore the folders"
-    ):
-        kept_identity(look_at(tmp_path), None)
 
 
 def test_kept_identity_when_made_by_a_broker_then_its_count_must_be_said(tmp_path: Path) -> None:
@@ -193,25 +214,24 @@ def test_kept_identity_when_made_by_a_broker_then_its_count_must_be_said(tmp_pat
         kept_identity(look_at(tmp_path), 50)
 
 
-def test_kept_identity_when_an_id_is_lost_then_is_refused(tmp_path: Path) -> None:
-    """The log refuses to open without its ids, because its snapshots depend on them."""
-    make_ours(tmp_path, 1)
-    (tmp_path / f"{TOPIC}-0" / "partition.metadata").unlink()
-    with pytest.raises(ConfigError, match="lost its topic id"):
-        kept_identity(look_at(tmp_path), None)
-    (tmp_path / "meta.properties").write_text("version=1\nrlmm.partition.count=1\n")
-    with pytest.raises(ConfigError, match="lost its cluster id"):
-        kept_identity(look_at(tmp_path), None)
-
-
 @pytest.mark.parametrize("text", ["0", "-1", "many", "", "٣"])
-def test_kept_identity_when_the_count_is_no_number_is_refused(tmp_path: Path, text: str) -> None:
-    """The error names the file and its wrong value."""
+def test_kept_identity_when_a_part_is_lost_or_wrong_then_is_refused(
+    tmp_path: Path, text: str
+) -> None:
+    """A wrong count is named; without its ids no log opens, because snapshots depend on them."""
     make_ours(tmp_path, 1)
-    with (tmp_path / "meta.properties").open("a") as file:
+    properties = tmp_path / "meta.properties"
+    with properties.open("a") as file:
         file.write(f"rlmm.partition.count={text}\n")
     with pytest.raises(ConfigError, match=r"meta\.properties: rlmm\.partition\.count"):
         kept_identity(look_at(tmp_path), None)
+    properties.write_text("version=1\nrlmm.partition.count=1\n")
+    with pytest.raises(ConfigError, match="lost its cluster id"):
+        kept_identity(look_at(tmp_path), None)
+    make_ours(tmp_path / "other", 1)
+    (tmp_path / "other" / f"{TOPIC}-0" / "partition.metadata").unlink()
+    with pytest.raises(ConfigError, match="lost its topic id"):
+        kept_identity(look_at(tmp_path / "other"), None)
 
 
 def test_copied_identity_when_made_by_a_broker_then_is_partly_read(tmp_path: Path) -> None:
@@ -253,35 +273,14 @@ def test_copied_identity_when_ours_then_is_as_it_was_made(tmp_path: Path) -> Non
         copied_identity(look_at(tmp_path), 4)
 
 
-def test_f44_copied_identity_when_beyond_the_count_then_is_refused(tmp_path: Path) -> None:
-    """Failure scenario F44: a copy that contradicts the configuration is not read under it."""
-    make_partitions(tmp_path, 4, 17)
-    with pytest.raises(
-        ConfigError, match="a partition 17, the configuration says that there are 16: configure"
-    ):
-        copied_identity(look_at(tmp_path), 16)
-
-
-@pytest.mark.parametrize("exists", [True, False], ids=["empty", "absent"])
-def test_copied_identity_when_there_is_nothing_then_says_so(tmp_path: Path, exists: bool) -> None:
-    """A folder without a partition is nothing to read."""
-    folder = tmp_path if exists else tmp_path / "absent"
-    with pytest.raises(ConfigError, match=f"holds no folder {TOPIC}-N: .* name the folder above"):
-        copied_identity(look_at(folder), 50)
-
-
-def test_look_at_when_topics_are_mixed_then_names_both(tmp_path: Path) -> None:
-    """Partitions of two topics of one name are no log."""
+def test_look_at_when_topics_are_mixed_or_it_is_a_file_then_says_so(tmp_path: Path) -> None:
+    """Partitions of two topics of one name are no log, and a file is no folder."""
     make_partitions(tmp_path, 0)
     make_partitions(tmp_path, 1, topic_id=Uuid(bytes(range(1, 17))))
     with pytest.raises(ConfigError, match="not one topic") as caught:
         look_at(tmp_path)
-    assert str(TOPIC_ID) in str(caught.value)
-    assert str(Uuid(bytes(range(1, 17)))) in str(caught.value)
-
-
-def test_look_at_when_it_is_a_file_then_says_so(tmp_path: Path) -> None:
-    """One line has the path, the system's reason and the remedy."""
+    for part in (TOPIC_ID, Uuid(bytes(range(1, 17)))):
+        assert str(part) in str(caught.value)
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(ConfigError, match="Not a directory; name one that this user") as caught:

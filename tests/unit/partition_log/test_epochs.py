@@ -8,27 +8,16 @@ from rlmm.partition_log.epochs import EpochStarts
 
 
 def test_epoch_when_larger_then_begins_where_it_first_wrote() -> None:
-    """Each larger epoch is stored once, with its first offset."""
+    """Each larger epoch is stored once, with its first offset; of two with one start the later."""
     epochs = EpochStarts()
     assert epochs.assign(0, 0)
     assert not epochs.assign(0, 5)
     assert epochs.assign(3, 10)
+    assert not epochs.assign(2, 12)
+    assert not epochs.assign(-1, 12)
     assert epochs.entries == ((0, 0), (3, 10))
     assert epochs.latest == 3
-
-
-def test_epoch_when_smaller_then_changes_nothing() -> None:
-    """A smaller epoch does not change the order of epochs."""
-    epochs = EpochStarts([(3, 0)])
-    assert not epochs.assign(2, 10)
-    assert not epochs.assign(-1, 10)
-    assert epochs.entries == ((3, 0),)
-
-
-def test_epoch_when_it_wrote_nothing_then_gives_way() -> None:
-    """Of two epochs with the same start only the later one stays."""
-    epochs = EpochStarts([(1, 0), (2, 7), (5, 7)])
-    assert epochs.entries == ((1, 0), (5, 7))
+    assert EpochStarts([(1, 0), (2, 7), (5, 7)]).entries == ((1, 0), (5, 7))
 
 
 @pytest.mark.parametrize(("offset", "epoch"), [(-1, -1), (0, 1), (6, 1), (7, 4), (99, 4)])

@@ -34,13 +34,9 @@ def test_scan_when_begun_then_starts_in_the_segment_of_the_recovery_point(
     assert first_to_scan([0, 10, 20], recovery_point) == expected
 
 
-def test_damage_when_behind_the_recovery_point_then_is_cut() -> None:
-    """A torn tail was never acknowledged as synced."""
-    assert judge_damage("crc-mismatch", 10, 10) == LogCut()
-
-
 def test_damage_when_below_the_recovery_point_then_is_never_cut() -> None:
-    """Synced bytes do not tear: the partition goes offline, with offset and reason."""
+    """A torn tail was never acknowledged; damage of synced bytes takes the partition offline."""
+    assert judge_damage("crc-mismatch", 10, 10) == LogCut()
     verdict = judge_damage("crc-mismatch", 9, 10)
     assert isinstance(verdict, PartitionOffline)
     assert "crc-mismatch" in verdict.fault
