@@ -1,6 +1,4 @@
-"""
-Adoptions that die in each of their nine steps on a stock broker, and the commands that end them.
-"""
+"""Adoptions that die in each of nine steps on a stock broker, and the commands that end them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Every leftover that copies leave behind which fail or die is named by the audit, with its reason;
-once the job has gone on, there is none."""
+"""Audits of what failed and killed copies leave behind, before and after the next job."""
 
 from __future__ import annotations
 
@@ -134,10 +133,7 @@ COPYING = {
 def test_f102_f121_driver_when_it_died_while_it_copied_then_its_leftovers_are_named(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch, point: Point
 ) -> None:
-    """
-    The audit is dirty while a copy of a dead driver is open, and clean after the next job has
-    finished it.
-    """
+    """The audit is dirty while a dead driver's copy is open, and clean after the next job."""
     with dying_at(point, monkeypatch):
         place.run()
     expected = expected_codes(place)
@@ -166,10 +162,7 @@ ENDING = [
 def test_f108_f114_f115_driver_when_it_died_while_it_ended_a_copy_then_that_is_named(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch, point: Point
 ) -> None:
-    """
-    The audit names the objects left by a deletion that its driver began; after
-    DELETE_SEGMENT_FINISHED none is left.
-    """
+    """The audit names the objects of a begun deletion until DELETE_SEGMENT_FINISHED."""
     with dying_at(Point("indexes"), monkeypatch):
         place.run()
     for path in place.file("").glob("00000000000000000000.*"):
@@ -205,10 +198,7 @@ def test_f122_upload_that_a_killed_writer_left_open_is_named(place: TierPlace) -
 def test_f102_f108_f121_copy_when_the_store_failed_at_any_call_then_its_leftovers_are_named(
     trouble: StoreTrouble, options: CopyOptions
 ) -> None:
-    """
-    The audit names the objects that an unfinished copy lacks, and names nothing once the copy is
-    finished.
-    """
+    """The audit names what an unfinished copy lacks, and nothing of a finished one."""
     for call in range(12):
         tier = AuditedTier(PREFIX)
         try:

@@ -107,10 +107,7 @@ def test_copy_when_requests_are_refused_or_cut_then_is_whole(
 def test_f126_copy_when_an_answer_comes_too_late_then_its_object_is_found(
     stub: ObjectStub, hasty: S3Store, bucket: Bucket, options: CopyOptions, nth: int
 ) -> None:
-    """
-    After a timed-out write that succeeded, the writer finds its object, which is neither lost nor
-    written twice.
-    """
+    """The writer finds the object of a timed-out write, neither lost nor written twice."""
     fail(stub, "PutObject", nth, Trouble.ANSWER_LATE)
     task = example_task(bucket, options)
     assert run(task, hasty).outcome is UnitOutcome.COPIED
@@ -132,9 +129,7 @@ def test_f126_copy_when_nobody_can_say_whether_it_was_written_is_unknown_and_can
     nth: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    A copy of unknown outcome writes no further object, and a resumption looks at the objects first.
-    """
+    """A copy of unknown outcome writes no further object; a resumption looks first."""
     attempts = 2  # each of them takes a whole time-out
     policy = POLICIES[S3FaultKind.TIMED_OUT]._replace(attempts_max=attempts)
     monkeypatch.setitem(POLICIES, S3FaultKind.TIMED_OUT, policy)
@@ -181,10 +176,7 @@ def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
     trouble: Trouble,
     outcome: UnitOutcome,
 ) -> None:
-    """
-    The outcome says whether a repeat may help, no manifest exists, and a deletion removes the
-    partial objects.
-    """
+    """The outcome says whether a repeat may help; a deletion removes the partial objects."""
     fail(stub, "PutObject", nth, *[trouble] * 9)
     task = example_task(bucket)
     result = run(task, store)
@@ -200,10 +192,7 @@ def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
 def test_copy_when_the_store_keeps_other_bytes_than_were_sent_then_is_a_conflict(
     stub: ObjectStub, store: S3Store, bucket: Bucket
 ) -> None:
-    """
-    The writer detects an endpoint that checks nothing by the checksum it returns, before the
-    manifest.
-    """
+    """The returned checksum shows an endpoint that checks nothing, before the manifest."""
     stub.ignores_sums = True
     stub.befall("PutObject", Trouble.DAMAGED)
     result = run(example_task(bucket), store)
@@ -216,10 +205,7 @@ def test_copy_when_the_store_keeps_other_bytes_than_were_sent_then_is_a_conflict
 def test_f128_copy_to_a_store_that_tells_no_checksums_then_is_compared_by_reading(
     stub: ObjectStub, store: S3Store, bucket: Bucket, action: SegmentAction
 ) -> None:
-    """
-    The store checks the bytes of each put, and the writer reads back objects that were there
-    before.
-    """
+    """The store checks the bytes of each put; the writer reads back earlier objects."""
     stub.tells_sums = False
     task = example_task(bucket)
     assert run(task, store).outcome is UnitOutcome.COPIED
@@ -234,9 +220,7 @@ def test_f128_copy_to_a_store_that_tells_no_checksums_then_is_compared_by_readin
 def test_objects_in_an_archive_when_found_are_named(
     stub: ObjectStub, store: S3Store, bucket: Bucket
 ) -> None:
-    """
-    The check reports that the copy exists and that no broker can read it before it is restored.
-    """
+    """The check reports an archived copy, which no broker can read before it is restored."""
     task = example_task(bucket)
     run(task, store)
     keys = object_keys(task.segment.id, task.segment.start_offset, task.prefix)
@@ -321,10 +305,7 @@ class _Calls:
 def test_requests_of_a_copy_when_nothing_fails_are_counted_as_they_are_made(
     stub: ObjectStub, store: S3Store, bucket: Bucket
 ) -> None:
-    """
-    The count of a copy's requests equals the requests made, without the check of the bucket, as
-    limits and costs depend on it.
-    """
+    """A copy counts its requests, but for the bucket's check; limits and costs depend on it."""
     small, large = example_task(bucket), large_task(bucket)
     for task in (small, replace(small, options=ZSTD), large, incompressible_task(bucket)):
         stub.asked.clear()

@@ -107,10 +107,7 @@ def test_section_when_it_is_one_of_zeros_then_its_records_are_not_reserved_for(
 def test_records_when_they_are_as_small_as_can_be_then_rows_come_some_at_a_time(
     memory: Memory,
 ) -> None:
-    """
-    Batches of 50,000 empty records, and of records with three empty headers, give their rows in
-    portions.
-    """
+    """Batches of 50,000 empty records, without and with empty headers, come in portions."""
     count = 50_000
     for headers in (b"\x00", varint(3) + (field(b"") + field(None)) * 3):
         section = b"".join(record(at, None, headers=headers) for at in range(count))
@@ -131,10 +128,7 @@ def test_records_when_they_are_as_small_as_can_be_then_rows_come_some_at_a_time(
 def test_record_when_it_is_a_bomb_of_headers_then_memory_follows_its_bytes(
     memory: Memory, count: int
 ) -> None:
-    """
-    A record with more headers than the limit, two bytes each, is refused, and memory follows its
-    bytes.
-    """
+    """A record with more headers than the limit is refused, and memory follows its bytes."""
     headers = varint(count) + (field(b"") + field(None)) * count
     log = forge(record(0, b"v", headers=headers), 1)
     memory.begin()

@@ -242,9 +242,7 @@ def test_f87_error_at_any_step_of_any_event_then_leaves_nothing_half_applied(
 
 
 def failing_calls(monkeypatch: pytest.MonkeyPatch, at: int) -> list[int]:
-    """
-    From now on the *at*-th change of any `Slots` raises MemoryError; yield how many calls are left.
-    """
+    """Let the *at*-th change of any `Slots` raise MemoryError; return how many are left."""
     left = [at]
 
     def wrap(name: str) -> None:
@@ -317,10 +315,7 @@ def test_f87_errors_again_and_again_in_any_history_then_lead_to_the_same_state(s
 def test_f87_error_within_a_record_set_then_the_position_stands_behind_the_last_whole_event() -> (
     None
 ):
-    """
-    After an error within a record set the position is behind the last whole event, and a repeat
-    continues with the failed one.
-    """
+    """The position is behind the last whole event, and a repeat goes on with the failed one."""
     events = [*copied("a", 0, 99), *copied("b", 0, 199), delete_started("b"), delete_finished("b")]
     given = record_set(batch_of(events))
     whole = new_shard()

@@ -1,6 +1,4 @@
-"""
-Record sets that were cut, flipped, zeroed or forged: values that name the damage, and bounded work.
-"""
+"""Record sets that were cut, flipped, zeroed or forged: named damage, and bounded work."""
 
 from __future__ import annotations
 
@@ -83,10 +81,7 @@ def test_batch_when_any_covered_byte_is_flipped_then_the_crc_tells(at: int) -> N
 
 @pytest.mark.parametrize("at", range(CRC_FROM))
 def test_batch_when_any_uncovered_byte_is_flipped_then_nothing_before_it_is_lost(at: int) -> None:
-    """
-    Offsets and epoch may change unseen and other flips may end the walk, but earlier batches are
-    read.
-    """
+    """Offsets and epoch may change unseen; other flips may end the walk behind earlier batches."""
     for bit in (0x01, 0x80):
         flipped = bytearray(TWO)
         flipped[at] ^= bit
@@ -97,10 +92,7 @@ def test_batch_when_any_uncovered_byte_is_flipped_then_nothing_before_it_is_lost
 
 
 def test_record_set_when_cut_at_any_byte_then_ends_cleanly() -> None:
-    """
-    A record set cut at any byte gives its whole batches and then a partial tail, or none between
-    batches.
-    """
+    """A cut record set gives its whole batches and a partial tail, or none between batches."""
     data = ONE + TWO + FOUR
     bounds = [0, len(ONE), len(ONE) + len(TWO), len(data)]
     for size in range(len(data)):
@@ -161,10 +153,7 @@ def test_record_set_when_a_length_is_one_off_then_the_walk_ends_in_damage(step: 
 def test_record_when_a_length_is_absurd_under_a_valid_crc_then_is_damage_or_null(
     place: str, length: int
 ) -> None:
-    """
-    An absurd length in a record under a right CRC is damage or null, and is not followed beyond the
-    batch.
-    """
+    """An absurd length under a right CRC is damage or null, and never leaves the batch."""
     lie = varint(length)
     start = b"\x00\x00" + varint(1)
     bodies = {
@@ -194,10 +183,7 @@ def test_record_when_a_length_is_absurd_under_a_valid_crc_then_is_damage_or_null
 
 
 def test_record_when_varints_run_on_past_the_batch_then_what_follows_is_not_read() -> None:
-    """
-    A varint that runs past the batch, as a header's null value, is not completed from the next
-    batch.
-    """
+    """A varint that runs past the batch is not completed from the next batch."""
     for overrun in (1, 5, 9, 10):
         headers = varint(2) + field(b"k") + b"\xff" * overrun
         body = b"\x00\x00\x00" + field(None) + field(b"v") + headers

@@ -68,9 +68,7 @@ def assert_old_or_new(root: Path, step: int, steps: list[str]) -> None:
 def test_f16_snapshot_when_the_process_ends_at_any_step_then_is_the_old_or_the_new_one(
     tmp_path: Path,
 ) -> None:
-    """
-    An exception at any system call, without clean-up, leaves the old snapshot or the new one whole.
-    """
+    """An exception at any system call leaves the old snapshot or the new one whole."""
     steps = ["create"]
     for step in itertools.count():
         root = tmp_path / str(step)
@@ -93,9 +91,7 @@ def test_f16_snapshot_when_the_process_ends_at_any_step_then_is_the_old_or_the_n
 def test_f16_first_snapshot_when_the_process_ends_at_any_step_then_is_there_or_not(
     tmp_path: Path,
 ) -> None:
-    """
-    A first snapshot that is interrupted at any step is whole or absent, and another can be written.
-    """
+    """A first snapshot interrupted at any step is whole or absent, and another can be written."""
     steps = ["create"]
     for step in itertools.count():
         root = tmp_path / str(step)
@@ -174,9 +170,7 @@ async def killed(root: Path, first: int, snapshots: int) -> int:
 async def test_f16_snapshots_when_killed_at_random_moments_then_the_last_told_is_there(
     tmp_path: Path, kills: int
 ) -> None:
-    """
-    After each kill the process restores the last snapshot that it reported, and no files pile up.
-    """
+    """After each kill the last reported snapshot is restored, and no files pile up."""
     rng = random.Random(kills)
     first = 1
     for _ in range(kills):

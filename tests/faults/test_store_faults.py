@@ -55,10 +55,7 @@ def count(stub: ObjectStub, operation: str) -> int:
 def test_put_when_a_request_fails_is_repeated_until_it_is_written(
     stub: ObjectStub, store: S3Store, bucket: Bucket, trouble: Trouble, size_bytes: int
 ) -> None:
-    """
-    A refused, cut or damaged request costs a repeat and a pause; the object is the one that was
-    sent.
-    """
+    """A refused, cut or damaged request costs a repeat and a pause; the object is right."""
     stub.befall("PutObject", trouble, trouble)
     given = content(size_bytes)
     assert store.put(KEY, given) == ObjectWritten(*given.sum)
@@ -91,10 +88,7 @@ def test_f126_put_when_another_object_is_found_after_a_lost_answer_is_a_conflict
 
 
 def test_f126_put_when_nobody_ever_answers_is_unknown(stub: ObjectStub, hasty: S3Store) -> None:
-    """
-    A put whose last attempt had no answer is unknown while no object is there, because it may still
-    arrive.
-    """
+    """A put without an answer is unknown while no object is there: it may still arrive."""
     attempts = POLICIES[S3FaultKind.TIMED_OUT].attempts_max
     stub.befall("PutObject", *[Trouble.NOT_DONE_LATE] * attempts)
     outcome = hasty.put(KEY, content(PIECE))
@@ -117,10 +111,7 @@ def test_f126_put_when_looking_fails_too_is_settled_by_the_condition(
 def test_put_when_the_store_keeps_asking_for_patience_gives_up_and_nothing_is_there(
     stub: ObjectStub, store: S3Store, bucket: Bucket
 ) -> None:
-    """
-    A put that the store keeps delaying gives up after bounded, growing pauses, and has written
-    nothing.
-    """
+    """A put gives up after bounded, growing pauses, and has written nothing."""
     policy = POLICIES[S3FaultKind.THROTTLED]
     stub.befall("PutObject", *[Trouble.THROTTLED] * 100)
     with pytest.raises(StoreUnavailable, match="SlowDown"):
@@ -264,9 +255,7 @@ def test_upload_when_somebody_sweeps_it_is_refused(stub: ObjectStub, store: S3St
 def test_upload_of_more_parts_than_can_be_when_written_is_refused(
     stub: ObjectStub, store: S3Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A write with more parts than S3 allows is refused before the store does so, and leaves nothing.
-    """
+    """A write with more parts than S3 allows is refused before the store does so."""
     monkeypatch.setattr("spark_tiering.stores.s3_parts.PARTS_MAX", 2)
     outcome = store.put(KEY, content(PARTS))
     assert isinstance(outcome, PutRefused)

@@ -1,8 +1,4 @@
-"""Runs that expire segments, killed at every point: the next one ends clean, and nothing else goes.
-
-See `tests/unit/spark_tiering/maintenance/test_expire_carrying.py` for the same by exceptions, step
-by step.
-"""
+"""Expiring runs killed at every point: the next one ends clean, and nothing else is deleted."""
 
 from __future__ import annotations
 
@@ -85,10 +81,7 @@ def test_f114_run_when_killed_nowhere_then_passes_every_phase(
 def test_f114_f118_run_when_killed_in_any_phase_then_the_next_one_ends_clean(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """
-    A run killed in any phase is finished by the next one, also without the limit that began a
-    deletion.
-    """
+    """The next run finishes a killed one, also without the limit that began a deletion."""
     objects = place.objects()
     ended = expire(place, drivers, "--retention-bytes", BYTES, dies_at=point)
     assert ended.exit_code is None, ended.output
@@ -101,10 +94,7 @@ def test_f114_f118_run_when_killed_in_any_phase_then_the_next_one_ends_clean(
 def test_topic_of_a_killed_run_when_it_may_still_live_is_its_own(
     place: TierPlace, drivers: Drivers
 ) -> None:
-    """
-    No other job begins before the heartbeats are overdue, and the message names the owner of the
-    topic.
-    """
+    """No job begins before the heartbeats are overdue; the message names the topic's owner."""
     expire(place, drivers, "--retention-bytes", BYTES, dies_at=Point("event:DS"))
     ended = expire(place, drivers, "--retention-bytes", BYTES)
     assert ended.exit_code == 4, ended.output
@@ -138,10 +128,7 @@ def test_f115_open_copy_of_a_killed_job_when_its_end_is_killed_then_it_ends_clea
 def test_f116_deletion_of_a_partition_when_killed_at_any_step_then_is_brought_to_its_end(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """
-    The rerun passes marked, started, all segments deleted and finished, also where another process
-    began the deletion of a segment.
-    """
+    """The rerun marks, starts, deletes and finishes, also a deletion that another began."""
     assert place.metadata is not None
     first, *_ = place.segments()
     metadata = open_metadata_access(place.metadata)

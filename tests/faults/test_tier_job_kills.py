@@ -1,5 +1,4 @@
-"""Drivers and workers of copy jobs killed at every point: nothing false is left, and a rerun ends
-clean."""
+"""Copy jobs killed at every point: nothing false is left, and a rerun ends clean."""
 
 from __future__ import annotations
 
@@ -105,10 +104,7 @@ def test_f102_f121_driver_when_killed_in_any_phase_then_the_next_job_ends_clean(
 def test_topics_of_a_killed_driver_when_it_may_still_live_are_its_own(
     place: TierPlace, drivers: Drivers
 ) -> None:
-    """
-    No other job begins before the heartbeats are overdue, and the message names the owner of the
-    topics.
-    """
+    """No job begins before the heartbeats are overdue; the message names the topics' owner."""
     drivers.run(*command(place, "--no-spark"), dies_at=Point("log"))
     before = place.objects()
     with pytest.raises(TopicBusy, match=r"orders: job \S+ on \S+ works on it"):
@@ -133,10 +129,7 @@ ENDING = [
 def test_f108_f114_f115_driver_when_killed_while_it_ends_a_copy_then_the_next_one_ends_it(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """
-    The next driver finishes a deletion that a killed one began: its objects go, and then the last
-    event comes.
-    """
+    """The next driver finishes a deletion: its objects go, and then the last event comes."""
     drivers.run(*command(place, "--no-spark"), dies_at=Point("indexes"))
     for path in place.file("").glob("00000000000000000000.*"):
         path.unlink()  # by the broker: nobody can go on with its copy
@@ -155,10 +148,7 @@ def test_f108_f114_f115_driver_when_killed_while_it_ends_a_copy_then_the_next_on
 def test_f102_f121_driver_when_killed_at_every_single_point_then_the_next_job_ends_clean(
     tmp_path: Path, drivers: Drivers
 ) -> None:
-    """
-    After a kill of the driver between any two effects, or in the middle of any object, the next job
-    ends clean.
-    """
+    """After a kill between any two effects, or in any object, the next job ends clean."""
     (tmp_path / "whole").mkdir()
     whole = TierPlace(tmp_path / "whole", partitions=(ORDERS,))
     points = len(drivers.run(*command(whole, "--no-spark")).passed)
@@ -198,9 +188,7 @@ SHORT = (Point("event:CS", 2), Point("came-back"))
 def test_f102_f121_driver_of_spark_when_killed_then_nothing_is_left_running_and_a_rerun_ends_clean(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """
-    Spark ends with its driver, and the rerun finds or ends the objects its tasks wrote meanwhile.
-    """
+    """Spark ends with its driver, and the rerun finds or ends what its tasks wrote."""
     ended = drivers.run(*command(place, "--master", f"local[{SLOTS}]"), dies_at=point)
     assert ended.exit_code is None, ended.output
     drivers.wait_for_orphans()

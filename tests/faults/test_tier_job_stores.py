@@ -104,10 +104,7 @@ def test_f102_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_
     attempts: int,
     outcome: UnitOutcome,
 ) -> None:
-    """
-    Failing requests leave one copy open and named, delay no other partition, and the next job
-    finishes it.
-    """
+    """Failing requests leave one copy open and delay no other; the next job finishes it."""
     engine = befalling(stub, "PutObject", *[Trouble.NOTHING] * nth, *[trouble] * attempts)
     report = place.run(engine=engine, store=store_for(place, trouble))
     assert fates(report) == ["left-open"] * 2
@@ -126,9 +123,7 @@ def test_f102_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_
 def test_f108_job_when_an_object_is_damaged_on_its_way_again_and_again_then_ends_its_copy(
     place: TierPlace, stub: ObjectStub
 ) -> None:
-    """
-    The job ends a copy that no repeat helps, removes its objects, and a later job copies it anew.
-    """
+    """The job ends a copy that no repeat helps; a later job copies the segment anew."""
     damaged = [Trouble.DAMAGED] * _attempts(S3FaultKind.DAMAGED)
     report = place.run(engine=befalling(stub, "PutObject", *damaged))
     assert fates(report) == ["ended", "left-open"]
@@ -214,10 +209,7 @@ def test_f127_job_when_no_credentials_are_found_then_publishes_nothing(
 def test_job_to_an_endpoint_that_ignores_conditions_when_run_then_says_so(
     place: TierPlace, stub: ObjectStub
 ) -> None:
-    """
-    The report names the conditions that the endpoint ignores, because two jobs at once are not kept
-    apart there.
-    """
+    """The report names ignored conditions, because two jobs at once are not kept apart there."""
     stub.ignores_conditions = True
     report = place.run()
     assert report.is_fine

@@ -59,8 +59,7 @@ def test_segment_when_it_may_not_be_read_then_that_is_told(
     place: TierPlace, stub: ObjectStub
 ) -> None:
     """
-    Without the right to list, a store answers as if the object was absent, and the finding says
-    that.
+    Without the right to list, a store answers as if the object was absent; the finding says so.
     """
     stub.befall("GetObject", Trouble.DENIED)
     report = verify(place)
@@ -72,10 +71,7 @@ def test_segment_when_it_may_not_be_read_then_that_is_told(
 def test_object_when_it_is_archived_then_its_class_is_told(
     place: TierPlace, stub: ObjectStub, kind: ObjectKind
 ) -> None:
-    """
-    An archived object is reported with its class, since brokers cannot read it before it is
-    restored.
-    """
+    """The report names an archived object's class: no broker can read it before it is restored."""
     one = stored(place)
     stub.objects[one.keys[kind]].storage_class = "GLACIER"
     for options in (None, DEEP):
@@ -87,9 +83,7 @@ def test_object_when_it_is_archived_then_its_class_is_told(
 def test_store_when_it_tells_no_sums_then_only_reading_finds_a_changed_bit(
     place: TierPlace, stub: ObjectStub
 ) -> None:
-    """
-    Without a store's checksums only a full read finds a changed bit in an object of right length.
-    """
+    """Without the store's checksums only a full read finds a changed bit."""
     stored(place).flip(ObjectKind.LOG, 300)
     stub.tells_sums = False
     assert verify(place).is_fine
@@ -99,9 +93,7 @@ def test_store_when_it_tells_no_sums_then_only_reading_finds_a_changed_bit(
 def test_bucket_when_it_is_not_there_or_nobody_may_ask_then_that_is_raised(
     place: TierPlace, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A missing or forbidden bucket raises an error of the store and is no finding about a segment.
-    """
+    """A missing or forbidden bucket is an error of the store, not a finding about a segment."""
     assert isinstance(place.store_settings, S3Settings)
     absent = replace(place.store_settings, bucket="nobody-made-this")
     with pytest.raises(StoreAbsent, match="nobody-made-this"):

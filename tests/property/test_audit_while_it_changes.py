@@ -1,6 +1,4 @@
-"""
-Audits while copies and deletions go on: they name exactly the orphans, and nothing as missing.
-"""
+"""Audits while copies and deletions go on: they name exactly the orphans, nothing as missing."""
 
 from __future__ import annotations
 
