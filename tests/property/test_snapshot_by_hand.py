@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (
@@ -20,7 +20,7 @@ from tests.support.builders import (
 from tests.support.builders import segment_id as named
 from tests.support.engine import plain_snapshot_reader
 from tests.support.engine.plain_snapshot_reader import read_snapshot
-from tests.support.engine.snapshots import HISTORY, IDENTITY, file_of, full_shard, shard_of
+from tests.support.engine.snapshots import HISTORY, IDENTITY, file_of, shard_of
 from tests.support.manual_clock import START_MS
 from tests.support.records import strategies
 from tests.support.repository import tree
@@ -170,17 +170,7 @@ def test_file_when_it_holds_one_of_everything_then_the_reader_agrees(block_bytes
     require_same(shard, block_bytes=block_bytes)
 
 
-@pytest.mark.parametrize("state", PartitionDeleteState, ids=lambda state: state.name)
-def test_file_of_a_running_deletion_then_the_reader_agrees(state: PartitionDeleteState) -> None:
-    """The reader agrees in each state of the deletion."""
-    require_same(full_shard(state), block_bytes=1 << 20)
-
-
-def test_file_when_it_is_empty_then_the_reader_agrees() -> None:
-    """The reader agrees on the file of an empty shard."""
-    require_same(shard_of([]), block_bytes=1)
-
-
+@example([])
 @given(strategies.histories())
 def test_file_when_any_history_led_to_it_then_the_reader_agrees(history: list[Event]) -> None:
     """The reader agrees for every generated history."""

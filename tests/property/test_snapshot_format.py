@@ -59,44 +59,30 @@ def opened(content: bytes) -> None:
         shard.import_partition(image)
 
 
-@given(strategies.histories(), HISTORIES, IDENTITIES, COUNTS, BLOCKS)
-def test_snapshot_when_written_then_is_read_back_whole(
-    history: list[Event],
+@given(strategies.histories(max_size=60), HISTORIES, IDENTITIES, COUNTS, BLOCKS, st.data())
+def test_f3_f4_snapshot_when_written_then_is_read_back_whole(
+    events: list[Event],
     counts: ReplayHistory,
     identity: LogIdentity,
     written_ms: int,
     block_bytes: int,
+    data: st.DataObject,
 ) -> None:
-    """Header and images come back for any block size."""
-    shard = shard_of(history)
-    header: SnapshotHeader = header_of(
-        shard, identity=identity, history=counts, written_ms=written_ms
-    )
-    content = file_of(
-        shard, identity=identity, history=counts, written_ms=written_ms, block_bytes=block_bytes
-    )
+    """Header and images come back from any position, and the rest gives what a replay gives."""
+    at = data.draw(st.integers(0, len(events)), label="taken at")
+    shard = shard_of(events[:at])
+    fields = {"identity": identity, "history": counts, "written_ms": written_ms}
+    header: SnapshotHeader = header_of(shard, **fields)
+    content = file_of(shard, block_bytes=block_bytes, **fields)
     found, images = read_back(content)
     assert (found, images) == (header, images_of(shard))
     again = PythonShard(found.partition, found.position)
     for image in images:
         again.import_partition(image)
     assert again.image() == shard.image()
-
-
-@given(strategies.histories(max_size=60), st.data())
-def test_f3_f4_snapshot_when_taken_anywhere_then_the_rest_gives_what_a_replay_gives(
-    history: list[Event], data: st.DataObject
-) -> None:
-    """A snapshot at any position holds exactly the effect of the records below it."""
-    at = data.draw(st.integers(0, len(history)), label="taken at")
-    header, images = read_back(file_of(shard_of(history[:at]), block_bytes=64))
-    assert header.position == at
-    resumed = PythonShard(header.partition, header.position)
-    for image in images:
-        resumed.import_partition(image)
-    for event in history[at:]:
-        resumed.apply_event(event)
-    assert resumed.image() == shard_of(history).image()
+    for event in events[at:]:
+        again.apply_event(event)
+    assert again.image() == shard_of(events).image()
 
 
 @pytest.mark.parametrize("block_bytes", [60, 250_000], ids=["many blocks", "one block"])

@@ -57,20 +57,18 @@ def over_the_wire(value: object) -> object:
     return read_answer(payload).result
 
 
-@given(PARTITIONS, segments())
-def test_identity_and_segment_return(partition: TopicIdPartition, segment: SegmentMetadata) -> None:
-    """Any partition and segment come back as sent, and the fast path writes the same bytes."""
+@given(PARTITIONS, segments(), UPDATES, PARTITION_DELETES)
+def test_identity_and_event_come_back(
+    partition: TopicIdPartition,
+    segment: SegmentMetadata,
+    update: SegmentUpdate,
+    delete: PartitionDelete,
+) -> None:
+    """Any partition and event come back as sent, and the fast path writes the same bytes."""
     assert values.read_partition(over_the_wire(values.partition_value(partition))) == partition
     sent = values.segment_value(segment)
     assert values.read_segment(segment.id.partition, over_the_wire(sent)) == segment
     assert over_the_wire(row_value(segment.id.uuid, row_of(segment))) == over_the_wire(sent)
-
-
-@given(PARTITIONS, UPDATES, PARTITION_DELETES)
-def test_event_comes_back(
-    partition: TopicIdPartition, update: SegmentUpdate, delete: PartitionDelete
-) -> None:
-    """Updates and deletions survive as the arguments of their methods."""
     update = replace(update, id=SegmentId(partition, update.id.uuid))
     delete = replace(delete, partition=partition)
     assert values.read_update(over_the_wire(values.update_value(update))) == update
