@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,15 +27,16 @@ from tests.support.tier.adopted_broker import (
     producing,
     values_of,
 )
-from tests.support.tier.driver_process import WRITING, Drivers, Ended, Point
+from tests.support.tier.driver_process import WRITING, Point
 from tests.support.tier.job_folders import LATER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import Awaitable, Iterable, Iterator
     from pathlib import Path
 
     from spark_tiering.adopt.adoption import OpenWindow
     from tests.kafka.jars import Jars
+    from tests.support.tier.driver_process import Drivers, Ended
 
 RECORDS = 120
 MOST_RECORDS = 1_500
@@ -64,15 +65,11 @@ SIGKILLS = {
 QUICK_ONES = {("copying", "resume"), ("copying", "abort"), ("enabled", "abort")}
 
 
-def cases() -> list[object]:
+def cases(names: Iterable[str], quick: set[tuple[str, str]]) -> list[object]:
     return [
-        pytest.param(
-            name, way, marks=() if (name, way) in QUICK_ONES else pytest.mark.long,
-            id=f"{name}-{way}",
-        )
-        for name in DEATHS
-        for way in ("resume", "abort")
-    ]  # fmt: skip
+        pytest.param(*case, marks=() if case in quick else pytest.mark.long, id="-".join(case))
+        for case in product(names, ("resume", "abort"))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +85,7 @@ def windows_of(store: Path) -> list[OpenWindow]:
         return windows(JobStore(opened, PREFIX))
 
 
-@pytest.mark.parametrize(("name", "way"), cases())
+@pytest.mark.parametrize(("name", "way"), cases(DEATHS, QUICK_ONES))
 async def test_driver_when_killed_in_a_step_then_the_window_is_taken_up_and_nothing_is_lost(
     slow_kafka: TieredKafka, tmp_path: Path, name: str, way: str
 ) -> None:
@@ -130,24 +127,7 @@ async def check_closed(
     assert values_of([*local, *copied, *map(adopter.log_of, ours)]) >= set(written)
 
 
-def kills() -> list[object]:
-    short = ("finished", "resume")
-    return [
-        pytest.param(
-            name, way, marks=() if (name, way) == short else pytest.mark.long, id=f"{name}-{way}"
-        )
-        for name in SIGKILLS
-        for way in ("resume", "abort")
-    ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    with Drivers(tmp_path_factory.mktemp("drivers")) as drivers:
-        yield drivers
-
-
-@pytest.mark.parametrize(("name", "way"), kills())
+@pytest.mark.parametrize(("name", "way"), cases(SIGKILLS, {("finished", "resume")}))
 async def test_command_when_killed_in_a_window_then_status_shows_it_until_it_is_taken_up(
     slow_kafka: TieredKafka, tmp_path: Path, drivers: Drivers, name: str, way: str
 ) -> None:

@@ -38,19 +38,19 @@ LEGAL_DELETES = {
 """Kafka's rule set for the deletion of a partition, pair by pair."""
 
 
-def test_segment_transitions_are_kafkas() -> None:
-    """A transition of segment states is legal exactly if Kafka's rules allow it."""
-    pairs = set(product((None, *SegmentState), SegmentState))
-    assert {pair for pair in pairs if pair[1] in TRANSITIONS[pair[0]]} == LEGAL
-    assert set(TRANSITIONS) == {None, *SegmentState}
-
-
-def test_partition_delete_transitions_are_kafkas() -> None:
-    """A transition of delete states is legal exactly if Kafka's rules allow it."""
-    pairs = set(product((None, *PartitionDeleteState), PartitionDeleteState))
-    legal = {pair for pair in pairs if pair[1] in PARTITION_DELETE_TRANSITIONS[pair[0]]}
-    assert legal == LEGAL_DELETES
-    assert set(PARTITION_DELETE_TRANSITIONS) == {None, *PartitionDeleteState}
+@pytest.mark.parametrize(
+    ("states", "transitions", "legal"),
+    [
+        (SegmentState, TRANSITIONS, LEGAL),
+        (PartitionDeleteState, PARTITION_DELETE_TRANSITIONS, LEGAL_DELETES),
+    ],
+    ids=["segment", "partition-delete"],
+)
+def test_transitions_are_kafkas(states: Any, transitions: Any, legal: set[Any]) -> None:
+    """A transition is legal exactly if Kafka's rules allow it."""
+    pairs = set(product((None, *states), states))
+    assert {pair for pair in pairs if pair[1] in transitions[pair[0]]} == legal
+    assert set(transitions) == {None, *states}
 
 
 def test_states_have_the_numbers_of_the_record_form() -> None:
@@ -230,7 +230,11 @@ SNAPSHOT = SegmentSnapshot(
     [
         pytest.param(UPDATE, {"broker_id": 2**31}, "broker id", id="update-broker"),
         pytest.param(UPDATE, {"event_timestamp_ms": 2**63}, "event timestamp", id="update-time"),
-        pytest.param(UPDATE, {"state": 9}, "a SegmentState, got 9", id="update-state"),
+        *(
+            pytest.param(event, {"state": number}, f"State, got {number}", id=f"{name}-{number}")
+            for name, event in {"start": started("a"), "update": UPDATE, "delete": DELETE}.items()
+            for number in (-1, 1, 4, 9, 127)
+        ),
         pytest.param(
             UPDATE,
             {"state": PartitionDeleteState.DELETE_PARTITION_STARTED},
