@@ -11,7 +11,7 @@ from rlmm.records.header import CONTROL_BIT, CRC_FROM
 from rlmm.records.writer import build_batch, records_of
 from spark_tiering.decoding import DecodingFault, DecodingFaultKind
 from tests.support.datasource.decoded_rows import Decoded, decode, in_small, wanted
-from tests.support.records.batches import field, forge, record, varint
+from tests.support.records.batches import field, forge, lying_record, record, varint
 
 ONE = build_batch(records_of([b"one"], 0, 1_000), 0)
 TWO = build_batch(records_of([b"two", b"three"], 1, 1_000), 1)
@@ -157,21 +157,7 @@ def test_records_when_their_offsets_do_not_rise_then_those_before_are_given() ->
 )
 def test_record_when_a_length_is_absurd_then_it_is_not_followed(place: str, length: int) -> None:
     """The reader follows no absurd length, wherever it stands; only -1 means null."""
-    lie = varint(length)
-    start = b"\x00\x00" + varint(1)
-    bodies = {
-        "offset": b"\x00\x00" + lie + field(None) + field(b"v") + b"\x00",
-        "key": start + lie + field(b"v") + b"\x00",
-        "value": start + field(None) + lie + b"\x00",
-        "header-count": start + field(None) + field(b"v") + lie,
-        "header-key": start + field(None) + field(b"v") + varint(1) + lie + field(b""),
-        "header-value": start + field(None) + field(b"v") + varint(1) + field(b"k") + lie,
-    }
-    if place == "record":
-        second = lie + record(1, b"v")[1:]
-    else:
-        second = varint(len(bodies[place])) + bodies[place]
-    log = forge(record(0, b"good") + second, 2)
+    log = forge(record(0, b"good") + lying_record(place, length), 2)
     is_int32 = -(2**31) <= length < 2**31
     is_order = place == "offset" and is_int32
     kind = DecodingFaultKind.RECORD_OUT_OF_ORDER if is_order else DecodingFaultKind.BAD_RECORD

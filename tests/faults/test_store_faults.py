@@ -47,33 +47,57 @@ def count(stub: ObjectStub, operation: str) -> int:
     return stub.operations().count(operation)
 
 
+FAILING = [Trouble.THROTTLED, Trouble.BROKEN, Trouble.CUT, Trouble.DAMAGED]
+
+
 @pytest.mark.parametrize(
-    "trouble",
-    [Trouble.THROTTLED, Trouble.BROKEN, Trouble.CUT, Trouble.DAMAGED],
+    ("operation", "size_bytes", "requests", "trouble"),
+    [
+        *(("PutObject", size, 1, trouble) for size in (PIECE, REQUEST) for trouble in FAILING),
+        *(("UploadPart", PARTS, 3, trouble) for trouble in (*FAILING, Trouble.ANSWER_LOST)),
+    ],
 )
-@pytest.mark.parametrize("size_bytes", [PIECE, REQUEST], ids=["piece", "request"])
 def test_put_when_a_request_fails_is_repeated_until_it_is_written(
-    stub: ObjectStub, store: S3Store, bucket: Bucket, trouble: Trouble, size_bytes: int
+    stub: ObjectStub,
+    store: S3Store,
+    bucket: Bucket,
+    operation: str,
+    size_bytes: int,
+    requests: int,
+    trouble: Trouble,
 ) -> None:
-    """A refused, cut or damaged request costs a repeat and a pause; the object is right."""
-    stub.befall("PutObject", trouble, trouble)
+    """A failed request, or a failed part alone, costs a repeat and a pause; the object is right."""
+    stub.befall(operation, trouble, trouble)
     given = content(size_bytes)
-    assert store.put(KEY, given) == ObjectWritten(*given.sum)
+    stream = ContentStream(given.pieces(), lambda: given.sum)
+    written = store.put(KEY, given) if requests == 1 else store.put_stream(KEY, stream)
+    assert written == ObjectWritten(*given.sum)
     assert stub.objects[KEY].content == bytes_of(given)
-    assert count(stub, "PutObject") == 3
+    assert count(stub, operation) == requests + 2
     assert len(bucket.pauses) == 2
+    assert not stub.uploads
 
 
 @pytest.mark.parametrize("trouble", [Trouble.ANSWER_LOST, Trouble.ANSWER_LATE])
-def test_f126_put_when_the_answer_is_lost_is_looked_for_and_not_repeated(
-    stub: ObjectStub, hasty: S3Store, trouble: Trouble
+@pytest.mark.parametrize(
+    ("size_bytes", "requests"),
+    [
+        (REQUEST, ["PutObject", "HeadObject"]),
+        (PARTS, ["CompleteMultipartUpload", "HeadObject", "AbortMultipartUpload"]),
+    ],
+    ids=["put", "completion"],
+)
+def test_f126_object_when_the_answer_is_lost_is_looked_for_and_not_repeated(
+    stub: ObjectStub, hasty: S3Store, size_bytes: int, requests: list[str], trouble: Trouble
 ) -> None:
     """A write that the store accepted and did not confirm is found by length and checksum."""
-    stub.befall("PutObject", trouble)
-    given = content(REQUEST)
+    stub.befall(requests[0], trouble)
+    given = content(size_bytes)
     assert isinstance(hasty.put(KEY, given), ObjectIdentical)
     assert stub.objects[KEY].content == bytes_of(given)
-    assert stub.operations()[-2:] == ["PutObject", "HeadObject"]
+    assert stub.operations()[-len(requests) :] == requests
+    assert count(stub, requests[0]) == 1
+    assert not stub.uploads
 
 
 def test_f126_put_when_another_object_is_found_after_a_lost_answer_is_a_conflict(
@@ -123,34 +147,18 @@ def test_put_when_the_store_keeps_asking_for_patience_gives_up_and_nothing_is_th
     assert not stub.objects
 
 
-def test_put_when_bytes_are_damaged_again_and_again_is_refused(
-    stub: ObjectStub, store: S3Store
-) -> None:
-    """The store never keeps bytes that do not match their checksum."""
-    stub.befall("PutObject", *[Trouble.DAMAGED] * 9)
-    outcome = store.put(KEY, content(PIECE))
-    assert isinstance(outcome, PutRefused)
-    assert outcome.reason is PutRefusal.CHECKSUM
-    assert not stub.objects
-
-
 def test_range_when_the_answer_is_short_is_asked_for_again(
     stub: ObjectStub, hasty: S3Store, bucket: Bucket
 ) -> None:
-    """A short answer to a range is requested again and never taken for the whole."""
+    """A short answer to a range is requested again; a range that stays short is an error."""
     hasty.put(KEY, content(PIECE))
     troubles = (Trouble.SHORT, Trouble.ANSWER_LOST, Trouble.ANSWER_LATE, Trouble.THROTTLED)
     stub.befall("GetObject", *troubles)
     assert hasty.get(KEY, 10, PIECE) == bytes_of(content(PIECE))[10:]
     assert len(bucket.pauses) == len(troubles)
-
-
-def test_range_when_the_answer_stays_short_is_an_error(stub: ObjectStub, store: S3Store) -> None:
-    """A range whose every answer is short is an error."""
-    store.put(KEY, content(PIECE))
     stub.befall("GetObject", *[Trouble.SHORT] * 100)
     with pytest.raises(StoreUnavailable):
-        store.get(KEY, 0, PIECE)
+        hasty.get(KEY, 0, PIECE)
 
 
 def test_listing_when_a_page_is_short_is_asked_for_again(stub: ObjectStub, store: S3Store) -> None:
@@ -160,37 +168,6 @@ def test_listing_when_a_page_is_short_is_asked_for_again(stub: ObjectStub, store
     stub.befall("ListObjectsV2", Trouble.SHORT, Trouble.BROKEN, Trouble.ANSWER_LOST)
     found: list[ListedObject] = list(store.list("a/"))
     assert [listed.key for listed in found] == keys
-
-
-@pytest.mark.parametrize(
-    "trouble",
-    [Trouble.THROTTLED, Trouble.BROKEN, Trouble.CUT, Trouble.DAMAGED, Trouble.ANSWER_LOST],
-)
-def test_part_when_its_request_fails_is_sent_again(
-    stub: ObjectStub, store: S3Store, trouble: Trouble
-) -> None:
-    """A failed part is sent again alone, from memory, and the object is whole."""
-    stub.befall("UploadPart", trouble, trouble)
-    given = content(PARTS)
-    assert store.put_stream(KEY, ContentStream(given.pieces(), lambda: given.sum)) == ObjectWritten(
-        *given.sum
-    )
-    assert stub.objects[KEY].content == bytes_of(given)
-    assert count(stub, "UploadPart") == 3 + 2
-    assert not stub.uploads
-
-
-@pytest.mark.parametrize("trouble", [Trouble.ANSWER_LOST, Trouble.ANSWER_LATE])
-def test_f126_completion_when_the_answer_is_lost_is_looked_for(
-    stub: ObjectStub, hasty: S3Store, trouble: Trouble
-) -> None:
-    """A completed upload whose answer was lost is found as an object."""
-    stub.befall("CompleteMultipartUpload", trouble)
-    given = content(PARTS)
-    assert isinstance(hasty.put(KEY, given), ObjectIdentical)
-    assert stub.objects[KEY].content == bytes_of(given)
-    assert count(stub, "CompleteMultipartUpload") == 1
-    assert not stub.uploads
 
 
 @pytest.mark.parametrize(
@@ -252,15 +229,19 @@ def test_upload_when_somebody_sweeps_it_is_refused(stub: ObjectStub, store: S3St
     assert not stub.objects
 
 
-def test_upload_of_more_parts_than_can_be_when_written_is_refused(
+def test_put_that_cannot_be_stored_is_refused(
     stub: ObjectStub, store: S3Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write with more parts than S3 allows is refused before the store does so."""
+    """The store keeps no damaged bytes; more parts than S3 allows are refused before it does so."""
+    stub.befall("PutObject", *[Trouble.DAMAGED] * 9)
+    outcome = store.put(KEY, content(PIECE))
+    assert isinstance(outcome, PutRefused)
+    assert outcome.reason is PutRefusal.CHECKSUM
     monkeypatch.setattr("spark_tiering.stores.s3_parts.PARTS_MAX", 2)
     outcome = store.put(KEY, content(PARTS))
     assert isinstance(outcome, PutRefused)
     assert outcome.reason is PutRefusal.TOO_LARGE
-    assert not stub.uploads
+    assert (stub.objects, stub.uploads) == ({}, {})
 
 
 def test_endpoint_that_ignores_conditions_when_probed_is_named(
@@ -330,7 +311,6 @@ def test_archived_object_when_read_is_a_finding_of_its_own(
     assert not restored.is_archived
 
 
-@pytest.mark.usefixtures("credentials")
 def test_store_when_nobody_listens_is_unavailable() -> None:
     """An address without a store is one error after a bounded number of attempts."""
     (port,) = free_ports(1)

@@ -19,10 +19,10 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
 from rlmm.process.systemd import EXTENSION_S, LOOK_S, SupervisorNotices, status_of, watchdog_s
 from rlmm.views.readiness import ProcessStatus
-from tests.support.virtual_time import VirtualTimeLoop
+from tests.support.engine.snapshots import in_virtual_time
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
@@ -99,152 +99,131 @@ def notices(
     return made
 
 
-def run(steps: Coroutine[None, None, None]) -> None:
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        runner.run(steps)
-
-
-def test_ready_when_requests_are_taken_then_is_said_once_with_the_status(hearing: Hearing) -> None:
+@in_virtual_time
+async def test_ready_when_requests_are_taken_then_is_said_once_with_the_status(
+    hearing: Hearing,
+) -> None:
     """READY is sent once, with the progress of reading as its status."""
-
-    async def steps() -> None:
-        with notices(hearing.address).telling():
-            status = "STATUS=not-ready: 2 of 3 metadata partitions are answered from"
-            assert hearing.heard() == [[f"{status}, 60 records are left to read", "READY=1"]]
-            await asyncio.sleep(10 * LOOK_S)
-            assert hearing.heard() == []
-
-    run(steps())
+    with notices(hearing.address).telling():
+        status = "STATUS=not-ready: 2 of 3 metadata partitions are answered from"
+        assert hearing.heard() == [[f"{status}, 60 records are left to read", "READY=1"]]
+        await asyncio.sleep(10 * LOOK_S)
+        assert hearing.heard() == []
 
 
-def test_start_when_it_takes_long_then_more_time_is_asked_for_until_requests_are_taken(
+@in_virtual_time
+async def test_start_when_it_takes_long_then_more_time_is_asked_for_until_requests_are_taken(
     hearing: Hearing,
 ) -> None:
     """While nothing listens yet time is extended well before it is over, and READY is not said."""
-
-    async def steps() -> None:
-        opened: list[bool] = []
-        made = SupervisorNotices(
-            {"NOTIFY_SOCKET": hearing.address}, lambda: bool(opened), HEARTBEAT_S_MAX
-        )
-        process = FixedProcess(engines={})
-        made.begin(process)
-        with made.telling():
-            extension = f"EXTEND_TIMEOUT_USEC={int(EXTENSION_S * 1_000_000)}"
-            assert hearing.heard() == [["STATUS=starting: logs are being opened: files", extension]]
-            assert 20 <= await hearing.count(extension, 4 * EXTENSION_S) <= 24
-            opened.append(True)
-            await asyncio.sleep(LOOK_S)
-            assert hearing.heard() == [["READY=1"]]
-            await asyncio.sleep(EXTENSION_S)
-            assert hearing.heard() == []
-
-    run(steps())
-
-
-def test_status_when_it_changes_then_is_told(hearing: Hearing) -> None:
-    """The supervisor gets each new status."""
-
-    async def steps() -> None:
-        process = FixedProcess()
-        with notices(hearing.address, process).telling():
-            hearing.heard()
-            process.engines["files"].stands = replace(STANDING, gates=dict.fromkeys(range(3), OPEN))
-            await asyncio.sleep(2 * LOOK_S)
-            told = "STATUS=ready: 3 of 3 metadata partitions are answered from"
-            assert hearing.heard() == [[told]]
-
-    run(steps())
-
-
-def test_watchdog_while_the_process_works_then_gets_two_signs(hearing: Hearing) -> None:
-    """The watchdog gets two signs within its time from a process that works or stops."""
-
-    async def steps() -> None:
-        loop = asyncio.get_running_loop()
-        process = FixedProcess()
-        engine = process.engines["files"]
-        usec = str(int(WATCHDOG_S * 1_000_000))
-        with notices(hearing.address, process, WATCHDOG_USEC=usec).telling():
-            hearing.heard()
-            for _ in range(10):
-                engine.stands = replace(STANDING, judged_s=loop.time())
-                assert await hearing.count("WATCHDOG=1", WATCHDOG_S) == 2
-            # The reading stands still.
-            within = await hearing.count("WATCHDOG=1", HEARTBEAT_S_MAX)
-            assert within in {10, 11}
-            assert await hearing.count("WATCHDOG=1", 10 * WATCHDOG_S) == 0
-            engine.stands = NOT_REACHED
-            assert await hearing.count("WATCHDOG=1", 10 * WATCHDOG_S) == 20
-            engine.stands, process.end = STANDING, "stopping"
-            assert await hearing.count("WATCHDOG=1", WATCHDOG_S) == 2
-
-    run(steps())
-
-
-def test_stop_and_reload_then_are_told_at_once(hearing: Hearing) -> None:
-    """The supervisor sees when a reload begins and ends, and the end with its reason."""
-
-    async def steps() -> None:
-        process = FixedProcess()
-        made = notices(hearing.address, process)
-        with made.telling():
-            hearing.heard()
-            with made.reloading():
-                (began,) = hearing.heard()
-                assert began[0] == "RELOADING=1"
-                name, _, value = began[1].partition("=")
-                assert name == "MONOTONIC_USEC"
-                assert int(value) > 0
-            assert hearing.heard() == [["READY=1"]]
-            process.end, process.failure = "stopping", "the disk\nis gone"
-            made.stopping()
-            assert hearing.heard() == [["STOPPING=1", "STATUS=the disk is gone"]]
-            await asyncio.sleep(10 * LOOK_S)
-            assert hearing.heard() == []
-        made.stopping()
+    opened: list[bool] = []
+    made = SupervisorNotices(
+        {"NOTIFY_SOCKET": hearing.address}, lambda: bool(opened), HEARTBEAT_S_MAX
+    )
+    process = FixedProcess(engines={})
+    made.begin(process)
+    with made.telling():
+        extension = f"EXTEND_TIMEOUT_USEC={int(EXTENSION_S * 1_000_000)}"
+        assert hearing.heard() == [["STATUS=starting: logs are being opened: files", extension]]
+        assert 20 <= await hearing.count(extension, 4 * EXTENSION_S) <= 24
+        opened.append(True)
+        await asyncio.sleep(LOOK_S)
+        assert hearing.heard() == [["READY=1"]]
+        await asyncio.sleep(EXTENSION_S)
         assert hearing.heard() == []
 
-    run(steps())
+
+@in_virtual_time
+async def test_status_when_it_changes_then_is_told(hearing: Hearing) -> None:
+    """The supervisor gets each new status."""
+    process = FixedProcess()
+    with notices(hearing.address, process).telling():
+        hearing.heard()
+        process.engines["files"].stands = replace(STANDING, gates=dict.fromkeys(range(3), OPEN))
+        await asyncio.sleep(2 * LOOK_S)
+        told = "STATUS=ready: 3 of 3 metadata partitions are answered from"
+        assert hearing.heard() == [[told]]
 
 
-def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(hearing: Hearing) -> None:
+@in_virtual_time
+async def test_watchdog_while_the_process_works_then_gets_two_signs(hearing: Hearing) -> None:
+    """The watchdog gets two signs within its time from a process that works or stops."""
+    loop = asyncio.get_running_loop()
+    process = FixedProcess()
+    engine = process.engines["files"]
+    usec = str(int(WATCHDOG_S * 1_000_000))
+    with notices(hearing.address, process, WATCHDOG_USEC=usec).telling():
+        hearing.heard()
+        for _ in range(10):
+            engine.stands = replace(STANDING, judged_s=loop.time())
+            assert await hearing.count("WATCHDOG=1", WATCHDOG_S) == 2
+        # The reading stands still.
+        within = await hearing.count("WATCHDOG=1", HEARTBEAT_S_MAX)
+        assert within in {10, 11}
+        assert await hearing.count("WATCHDOG=1", 10 * WATCHDOG_S) == 0
+        engine.stands = NOT_REACHED
+        assert await hearing.count("WATCHDOG=1", 10 * WATCHDOG_S) == 20
+        engine.stands, process.end = STANDING, "stopping"
+        assert await hearing.count("WATCHDOG=1", WATCHDOG_S) == 2
+
+
+@in_virtual_time
+async def test_stop_and_reload_then_are_told_at_once(hearing: Hearing) -> None:
+    """The supervisor sees when a reload begins and ends, and the end with its reason."""
+    process = FixedProcess()
+    made = notices(hearing.address, process)
+    with made.telling():
+        hearing.heard()
+        with made.reloading():
+            (began,) = hearing.heard()
+            assert began[0] == "RELOADING=1"
+            name, _, value = began[1].partition("=")
+            assert name == "MONOTONIC_USEC"
+            assert int(value) > 0
+        assert hearing.heard() == [["READY=1"]]
+        process.end, process.failure = "stopping", "the disk\nis gone"
+        made.stopping()
+        assert hearing.heard() == [["STOPPING=1", "STATUS=the disk is gone"]]
+        await asyncio.sleep(10 * LOOK_S)
+        assert hearing.heard() == []
+    made.stopping()
+    assert hearing.heard() == []
+
+
+@in_virtual_time
+async def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(
+    hearing: Hearing,
+) -> None:
     """A reload sends READY at its end only if the process was ready at its beginning."""
-
-    async def steps() -> None:
-        made = notices(hearing.address, is_open=False)
-        with made.telling():
-            hearing.heard()
-            with made.reloading():
-                pass
-            assert hearing.heard() == []
-
-    run(steps())
+    made = notices(hearing.address, is_open=False)
+    with made.telling():
+        hearing.heard()
+        with made.reloading():
+            pass
+        assert hearing.heard() == []
 
 
-def test_ready_when_the_supervisor_was_away_then_is_said_when_it_is_back(tmp_path: Path) -> None:
+@in_virtual_time
+async def test_ready_when_the_supervisor_was_away_then_is_said_when_it_is_back(
+    tmp_path: Path,
+) -> None:
     """The service repeats READY when the supervisor is back; failed messages raise nothing."""
-
-    async def steps() -> None:
-        path = tmp_path / "notify"
-        with notices(str(path)).telling():
-            hearing = Hearing(str(path))
-            assert await hearing.count("READY=1", 3 * LOOK_S) == 1
-            hearing.socket.close()
-
-    run(steps())
-
-
-def test_deaf_supervisor_delays_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A full socket loses messages, logs that once, and delays nothing."""
-
-    async def steps() -> None:
-        hearing = Hearing(str(tmp_path / "notify"))
-        with notices(hearing.address, WATCHDOG_USEC="2000").telling():
-            await asyncio.sleep(WATCHDOG_S)
+    path = tmp_path / "notify"
+    with notices(str(path)).telling():
+        hearing = Hearing(str(path))
+        assert await hearing.count("READY=1", 3 * LOOK_S) == 1
         hearing.socket.close()
 
-    run(steps())
+
+@in_virtual_time
+async def test_deaf_supervisor_delays_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A full socket loses messages, logs that once, and delays nothing."""
+    hearing = Hearing(str(tmp_path / "notify"))
+    with notices(hearing.address, WATCHDOG_USEC="2000").telling():
+        await asyncio.sleep(WATCHDOG_S)
+    hearing.socket.close()
     assert len(caplog.messages) == 1
 
 
@@ -253,34 +232,28 @@ def test_deaf_supervisor_delays_nothing(tmp_path: Path, caplog: pytest.LogCaptur
     ["/" + "x" * 200, "relative", "vsock:2:1", "@" + "x" * 200, "/nobody/is/here", "/a\0b"],
     ids=["too-long", "relative", "vsock", "abstract-too-long", "nobody", "null"],
 )
-def test_address_that_cannot_be_used_then_is_told_once_and_the_service_goes_on(
+@in_virtual_time
+async def test_address_that_cannot_be_used_then_is_told_once_and_the_service_goes_on(
     address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The service logs one warning and goes on."""
-
-    async def steps() -> None:
-        made = notices(address)
-        with made.telling():
-            await asyncio.sleep(10 * LOOK_S)
-            with made.reloading():
-                made.stopping()
-
-    run(steps())
+    made = notices(address)
+    with made.telling():
+        await asyncio.sleep(10 * LOOK_S)
+        with made.reloading():
+            made.stopping()
     warnings = [one for one in caplog.messages if one.startswith("the supervisor cannot be told")]
     assert len(warnings) == 1
 
 
-def test_process_without_a_supervisor_then_has_no_timers() -> None:
+@in_virtual_time
+async def test_process_without_a_supervisor_then_has_no_timers() -> None:
     """Without a supervisor no timer runs."""
-
-    async def steps() -> None:
-        made = SupervisorNotices({"WATCHDOG_USEC": "1000000"}, lambda: True, HEARTBEAT_S_MAX)
-        with made.telling(), made.reloading():
-            made.stopping()
-            with pytest.raises(RuntimeError, match="nothing is left"):
-                asyncio.get_running_loop()._run_once()  # type: ignore[attr-defined]
-
-    run(steps())
+    made = SupervisorNotices({"WATCHDOG_USEC": "1000000"}, lambda: True, HEARTBEAT_S_MAX)
+    with made.telling(), made.reloading():
+        made.stopping()
+        with pytest.raises(RuntimeError, match="nothing is left"):
+            asyncio.get_running_loop()._run_once()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
