@@ -89,30 +89,29 @@ def manifests(stub: ObjectStub) -> list[str]:
     return [key for key in stub.objects if key.endswith(ObjectKind.MANIFEST)]
 
 
-@NTH
-@pytest.mark.parametrize("trouble", [Trouble.THROTTLED, Trouble.CUT])
-def test_copy_when_requests_are_refused_or_cut_then_is_whole(
-    stub: ObjectStub, store: S3Store, bucket: Bucket, nth: int, trouble: Trouble
-) -> None:
-    """A copy survives refused and cut requests by repeats and is whole."""
-    fail(stub, "PutObject", nth, trouble, trouble)
-    task = example_task(bucket)
-    assert run(task, store).outcome is UnitOutcome.COPIED
-    assert_equals_source(task, store, EXAMPLE)
-    assert look(store, task.segment, task.prefix) is StoredObjects.WHOLE
-
-
 @OPTIONS
 @NTH
-def test_f126_copy_when_an_answer_comes_too_late_then_its_object_is_found(
-    stub: ObjectStub, hasty: S3Store, bucket: Bucket, options: CopyOptions, nth: int
+@pytest.mark.parametrize(
+    ("troubles", "requests"),
+    [([Trouble.THROTTLED] * 2, 5), ([Trouble.CUT] * 2, 5), ([Trouble.ANSWER_LATE], 3)],
+    ids=["throttled", "cut", "answer-late"],
+)
+def test_f126_copy_when_requests_fail_or_answers_come_too_late_then_is_whole(
+    stub: ObjectStub,
+    hasty: S3Store,
+    bucket: Bucket,
+    options: CopyOptions,
+    nth: int,
+    troubles: list[Trouble],
+    requests: int,
 ) -> None:
-    """The writer finds the object of a timed-out write, neither lost nor written twice."""
-    fail(stub, "PutObject", nth, Trouble.ANSWER_LATE)
+    """Failed requests are repeated; an object of a timed-out write is found, not written twice."""
+    fail(stub, "PutObject", nth, *troubles)
     task = example_task(bucket, options)
     assert run(task, hasty).outcome is UnitOutcome.COPIED
-    assert stub.operations().count("PutObject") == 3
+    assert stub.operations().count("PutObject") == requests
     assert_equals_source(task, hasty, EXAMPLE)
+    assert look(hasty, task.segment, task.prefix) is StoredObjects.WHOLE
 
 
 @pytest.mark.parametrize(

@@ -235,28 +235,21 @@ def test_request_when_it_fails_once_then_nothing_is_found(
     assert verify(copied_place, DEEP).is_fine
 
 
-def test_requests_when_they_keep_failing_then_a_segment_was_not_looked_at(
-    copied_place: TierPlace, stub: ObjectStub
+@pytest.mark.parametrize(
+    "troubles",
+    [[Trouble.THROTTLED] * POLICIES[S3FaultKind.THROTTLED].attempts_max, [Trouble.DENIED]],
+    ids=["throttled", "denied"],
+)
+def test_segment_when_its_requests_keep_failing_then_was_not_looked_at(
+    copied_place: TierPlace, stub: ObjectStub, troubles: list[Trouble]
 ) -> None:
-    """A segment whose requests keep failing counts as not verified, and the others are verified."""
-    attempts = POLICIES[S3FaultKind.THROTTLED].attempts_max
-    stub.befall("GetObject", *[Trouble.THROTTLED] * attempts)
-    report = verify(copied_place)
-    assert report.counts == {"TIER-UNREADABLE": 1}
-    assert report.work.segments == 3
-    assert not report.lost
-
-
-def test_segment_when_it_may_not_be_read_then_that_is_told(
-    copied_place: TierPlace, stub: ObjectStub
-) -> None:
-    """
-    Without the right to list, a store answers as if the object was absent; the finding says so.
-    """
-    stub.befall("GetObject", Trouble.DENIED)
+    """A segment whose requests fail is named as not verified, and the others are verified."""
+    stub.befall("GetObject", *troubles)
     report = verify(copied_place)
     assert report.counts == {"TIER-UNREADABLE": 1}
     assert "GetObject" in report.findings[0].detail
+    assert report.work.segments == 3
+    assert not report.lost
 
 
 @pytest.mark.parametrize("kind", list(ObjectKind))

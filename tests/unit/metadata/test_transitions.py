@@ -148,7 +148,7 @@ def test_segment_event_in_every_state_then_verdict_and_state_are_kafkas(
 def test_f65_illegal_event_of_an_unknown_partition_then_the_partition_stays_unknown() -> None:
     """A refused event is counted, and does not even make its partition known."""
     shard = new_shard(position=40)
-    events = [started("s", state=CF), *(update("s", state) for state in (CF, DS, DF))]
+    events: list[Event] = [started("s", state=CF), *(update("s", state) for state in (CF, DS, DF))]
     assert all(isinstance(shard.apply_event(event), Rejected) for event in events)
     assert not shard.knows(tp())
     assert list(shard.partitions()) == []
