@@ -1,4 +1,4 @@
-"""Jobs that die in each of the nine steps on a stock broker, and how windows are closed."""
+"""Adoptions that die in each of nine steps on a stock broker, and the commands that end them."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ from tests.support.tier.adopted_broker import (
     producing,
     values_of,
 )
-from tests.support.tier.driver_process import WRITING, Drivers, Ended, Point
+from tests.support.tier.driver_process import WRITING, Point
 from tests.support.tier.job_folders import LATER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Iterator, Set
+    from collections.abc import Awaitable, Iterable, Iterator
     from pathlib import Path
 
     from spark_tiering.adopt.adoption import OpenWindow
     from tests.kafka.jars import Jars
+    from tests.support.tier.driver_process import Drivers, Ended
 
 RECORDS = 120
 MOST_RECORDS = 1_500
@@ -64,11 +65,10 @@ SIGKILLS = {
 QUICK_ONES = {("copying", "resume"), ("copying", "abort"), ("enabled", "abort")}
 
 
-def ways(names: Iterable[str], quick: Set[tuple[str, ...]]) -> list[object]:
-    """Yield each name with both ways to close a window; all but the *quick* pairs are long."""
+def cases(names: Iterable[str], quick: set[tuple[str, str]]) -> list[object]:
     return [
-        pytest.param(*one, marks=() if one in quick else pytest.mark.long, id="-".join(one))
-        for one in product(names, ("resume", "abort"))
+        pytest.param(*case, marks=() if case in quick else pytest.mark.long, id="-".join(case))
+        for case in product(names, ("resume", "abort"))
     ]
 
 
@@ -85,11 +85,11 @@ def windows_of(store: Path) -> list[OpenWindow]:
         return windows(JobStore(opened, PREFIX))
 
 
-@pytest.mark.parametrize(("name", "way"), ways(DEATHS, QUICK_ONES))
+@pytest.mark.parametrize(("name", "way"), cases(DEATHS, QUICK_ONES))
 async def test_driver_when_killed_in_a_step_then_the_window_is_taken_up_and_nothing_is_lost(
     slow_kafka: TieredKafka, tmp_path: Path, name: str, way: str
 ) -> None:
-    """Status shows the window; resume and abort restore settings, copy once and lose no record."""
+    """Resuming copies the rest, aborting does not; both restore settings and lose no record."""
     topic = f"{name}-{way}"
     adopter = Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
@@ -127,11 +127,11 @@ async def check_closed(
     assert values_of([*local, *copied, *map(adopter.log_of, ours)]) >= set(written)
 
 
-@pytest.mark.parametrize(("name", "way"), ways(SIGKILLS, {("finished", "resume")}))
+@pytest.mark.parametrize(("name", "way"), cases(SIGKILLS, {("finished", "resume")}))
 async def test_command_when_killed_in_a_window_then_status_shows_it_until_it_is_taken_up(
     slow_kafka: TieredKafka, tmp_path: Path, drivers: Drivers, name: str, way: str
 ) -> None:
-    """A killed job keeps its topic while heartbeats hold; then only resume or abort may go on."""
+    """No adoption begins after a SIGKILL until resuming or aborting closes the window."""
     topic = f"sigkill-{name}-{way}"
     adopter = Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)

@@ -91,26 +91,31 @@ def test_section_when_it_fits_the_limit_and_no_buffer_then_it_is_read(codec: Com
     assert [len(value or b"") for value in (row.value for row in found.rows)] == [3, 700_000, 3]
 
 
-def test_section_when_it_is_one_of_zeros_then_its_records_are_not_reserved_for(
-    memory: Memory,
+NO_ROOM = b"\x00\x00\x00" + field(None) + field(b"v") + varint(500_000) + b"\x00\x01"
+ZEROS = forge(
+    deflate(Compression.ZSTD, bytes(20_000_000)), 2**31 - 1,
+    attributes=Compression.ZSTD, last_offset_delta=2**31 - 1,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("log", "bytes_max"),
+    [(ZEROS, 8 * 20_000_000), (forge(varint(len(NO_ROOM)) + NO_ROOM, 1), 1_000_000)],
+    ids=["records", "headers"],
+)
+def test_count_when_it_has_no_room_then_nothing_is_reserved(
+    memory: Memory, log: bytes, bytes_max: int
 ) -> None:
-    """A record count of 2^31 - 1 before 20 MB of zeros reserves memory for the bytes alone."""
-    bomb = forge(
-        deflate(Compression.ZSTD, bytes(20_000_000)), 2**31 - 1,
-        attributes=Compression.ZSTD, last_offset_delta=2**31 - 1,
-    )  # fmt: skip
+    """A false count of records, before 20 MB of zeros, or of headers reserves no memory."""
     memory.begin()
-    assert decode(bomb).fault is not None
-    assert memory.peak_bytes < 8 * 20_000_000
+    assert decode(log).fault is not None
+    assert memory.peak_bytes < bytes_max
 
 
 def test_records_when_they_are_as_small_as_can_be_then_rows_come_some_at_a_time(
     memory: Memory,
 ) -> None:
-    """
-    Batches of 50,000 empty records, and of records with three empty headers, give their rows in
-    portions.
-    """
+    """Batches of 50,000 empty records, without and with empty headers, come in portions."""
     count = 50_000
     for headers in (b"\x00", varint(3) + (field(b"") + field(None)) * 3):
         section = b"".join(record(at, None, headers=headers) for at in range(count))
@@ -131,10 +136,7 @@ def test_records_when_they_are_as_small_as_can_be_then_rows_come_some_at_a_time(
 def test_record_when_it_is_a_bomb_of_headers_then_memory_follows_its_bytes(
     memory: Memory, count: int
 ) -> None:
-    """
-    A record with more headers than the limit, two bytes each, is refused, and memory follows its
-    bytes.
-    """
+    """A record with more headers than the limit is refused, and memory follows its bytes."""
     headers = varint(count) + (field(b"") + field(None)) * count
     log = forge(record(0, b"v", headers=headers), 1)
     memory.begin()
@@ -144,17 +146,6 @@ def test_record_when_it_is_a_bomb_of_headers_then_memory_follows_its_bytes(
     assert len(rows) == 1
     assert memory.peak_bytes < 1_000_000 + 60 * len(log)
     tracemalloc.stop()
-
-
-def test_record_when_it_claims_headers_that_have_no_room_then_none_are_reserved_for(
-    memory: Memory,
-) -> None:
-    """A record with a false number of headers reserves no memory for them."""
-    body = b"\x00\x00\x00" + field(None) + field(b"v") + varint(500_000) + b"\x00\x01"
-    log = forge(varint(len(body)) + body, 1)
-    memory.begin()
-    assert decode(log).fault is not None
-    assert memory.peak_bytes < 1_000_000
 
 
 def test_window_when_it_is_large_then_rows_come_in_portions(memory: Memory) -> None:

@@ -1,6 +1,4 @@
-"""
-An engine whose Kafka leaders are killed: its answers, and a second service's, are the topic's.
-"""
+"""An engine whose Kafka leaders are killed: its answers, and a second service's, are right."""
 
 from __future__ import annotations
 

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.verdicts import Verdict
 
+    Case = tuple[tuple[Event, ...], Event]
+
 
 FILES = frozenset(
     str(module.__file__) for module in (partition_module, epoch_module, stretches_module)
@@ -87,13 +89,6 @@ class FailingStep:
         return self._step
 
 
-@dataclass(frozen=True)
-class Case:
-    name: str
-    history: tuple[Event, ...]
-    event: Event
-
-
 def copied(label: str, start: int, last: int, epochs: dict[int, int] | None = None) -> list[Event]:
     return [started(label, start, last, epochs), finished(label)]
 
@@ -114,59 +109,54 @@ BASE: tuple[Event, ...] = (
     *copied("newer", 600, 699),
 )
 
-CASES = [
-    Case("add-to-new-partition", (), started("s", 0, 9)),
-    Case("add-of-two-epochs-to-new-partition", (), started("s", 0, 9, {0: 0, 1: 5})),
-    Case("add-known-epoch", BASE, started("s", 700, 799)),
-    Case("add-new-epochs", BASE, started("s", 700, 799, {0: 700, 7: 710, 8: 720})),
-    Case("add-again-same-epochs", BASE, started("open", 300, 350, {0: 310})),
-    Case("add-again-other-epochs", BASE, started("open", 300, 399, {1: 300, 9: 350})),
-    Case("add-again-stray", BASE, started("stray", 400, 480, {0: 400, 5: 450})),
-    Case("add-again-no-stray-left", BASE, started("stray", 400, 480, {0: 400, 1: 410, 2: 450})),
-    Case("add-again-exactly", BASE, started("open", 300, 399)),
-    Case("add-under-deletion", (*BASE, partition_delete(MARKED)), started("s", 700, 799)),
-    Case("finish-plain", BASE, finished("open")),
-    Case("finish-stray", BASE, finished("stray")),
-    Case("finish-by-another", BASE, finished("open", broker_id=9)),
-    Case("finish-displacing-several", (*BASE, started("s", 5, 5000)), finished("s")),
-    Case(
-        "finish-displacing-in-two-epochs",
+CASES: dict[str, Case] = {
+    "add-to-new-partition": ((), started("s", 0, 9)),
+    "add-of-two-epochs-to-new-partition": ((), started("s", 0, 9, {0: 0, 1: 5})),
+    "add-known-epoch": (BASE, started("s", 700, 799)),
+    "add-new-epochs": (BASE, started("s", 700, 799, {0: 700, 7: 710, 8: 720})),
+    "add-again-same-epochs": (BASE, started("open", 300, 350, {0: 310})),
+    "add-again-other-epochs": (BASE, started("open", 300, 399, {1: 300, 9: 350})),
+    "add-again-stray": (BASE, started("stray", 400, 480, {0: 400, 5: 450})),
+    "add-again-no-stray-left": (BASE, started("stray", 400, 480, {0: 400, 1: 410, 2: 450})),
+    "add-again-exactly": (BASE, started("open", 300, 399)),
+    "add-under-deletion": ((*BASE, partition_delete(MARKED)), started("s", 700, 799)),
+    "finish-plain": (BASE, finished("open")),
+    "finish-stray": (BASE, finished("stray")),
+    "finish-by-another": (BASE, finished("open", broker_id=9)),
+    "finish-displacing-several": ((*BASE, started("s", 5, 5000)), finished("s")),
+    "finish-displacing-in-two-epochs": (
         (*BASE, started("s", 5, 5000, {0: 5, 1: 210})),
         finished("s"),
     ),
-    Case("finish-overwriting", (*BASE, started("s", 100, 120)), finished("s")),
-    Case("finish-between", (*BASE, started("s", 130, 140)), finished("s")),
-    Case("finish-many-epochs", (*BASE, started("s", 700, 800, {4: 700, 5: 710})), finished("s")),
-    Case("finish-again", BASE, finished("a")),
-    Case("finish-again-of-displaced", BASE, finished("old")),
-    Case("finish-again-by-another", BASE, finished("two", broker_id=9)),
-    Case("delete-started", BASE, delete_started("two")),
-    Case("delete-started-of-open", BASE, delete_started("stray")),
-    Case("delete-started-of-displaced", BASE, delete_started("old")),
-    Case("delete-started-again", BASE, delete_started("leaving", broker_id=9)),
-    Case("delete-finished", BASE, delete_finished("leaving")),
-    Case(
-        "delete-finished-with-strays",
-        (*BASE, delete_started("stray")),
-        delete_finished("stray"),
-    ),
-    Case("partition-delete-of-unknown", (), partition_delete(MARKED)),
-    Case("partition-delete-marked", BASE, partition_delete(MARKED)),
-    Case("partition-delete-finished", BASE, partition_delete(FINISHED)),
-    Case("partition-delete-finished-of-unknown", (), partition_delete(FINISHED)),
-    Case(
-        "partition-delete-finished-again",
+    "finish-overwriting": ((*BASE, started("s", 100, 120)), finished("s")),
+    "finish-between": ((*BASE, started("s", 130, 140)), finished("s")),
+    "finish-many-epochs": ((*BASE, started("s", 700, 800, {4: 700, 5: 710})), finished("s")),
+    "finish-again": (BASE, finished("a")),
+    "finish-again-of-displaced": (BASE, finished("old")),
+    "finish-again-by-another": (BASE, finished("two", broker_id=9)),
+    "delete-started": (BASE, delete_started("two")),
+    "delete-started-of-open": (BASE, delete_started("stray")),
+    "delete-started-of-displaced": (BASE, delete_started("old")),
+    "delete-started-again": (BASE, delete_started("leaving", broker_id=9)),
+    "delete-finished": (BASE, delete_finished("leaving")),
+    "delete-finished-with-strays": ((*BASE, delete_started("stray")), delete_finished("stray")),
+    "partition-delete-of-unknown": ((), partition_delete(MARKED)),
+    "partition-delete-marked": (BASE, partition_delete(MARKED)),
+    "partition-delete-finished": (BASE, partition_delete(FINISHED)),
+    "partition-delete-finished-of-unknown": ((), partition_delete(FINISHED)),
+    "partition-delete-finished-again": (
         (partition_delete(FINISHED), *copied("ghost", 0, 9)),
         partition_delete(FINISHED),
     ),
-    Case("refused", BASE, delete_finished("a")),
-    Case("refused-unknown", BASE, delete_started("nobody")),
-]
+    "refused": (BASE, delete_finished("a")),
+    "refused-unknown": (BASE, delete_started("nobody")),
+}
+"""A history, and the event that fails after it."""
 
 
 def shard_of(case: Case) -> PythonShard:
     shard = new_shard()
-    for event in case.history:
+    for event in case[0]:
         shard.apply_event(event)
     return shard
 
@@ -201,17 +191,17 @@ class Outcome:
 def outcome_of_case(case: Case) -> Outcome:
     shard = shard_of(case)
     before = shard.partition_image(tp())
-    verdict = shard.apply_event(case.event)
+    verdict = shard.apply_event(case[1])
     after = shard.partition_image(tp())
     return Outcome(verdict, before, after, shard.image(), ask_everything(shard))
 
 
 def check_whole(shard: PythonShard, case: Case, expected: Outcome) -> None:
-    assert shard.position == len(case.history)
+    assert shard.position == len(case[0])
     now = shard.partition_image(tp())
     assert now in (expected.before, expected.after)
     assert shard.validate() == []
-    verdict = shard.apply_event(case.event)
+    verdict = shard.apply_event(case[1])
     if now == expected.before:
         assert verdict == expected.verdict
     assert shard.image() == expected.image
@@ -220,7 +210,7 @@ def check_whole(shard: PythonShard, case: Case, expected: Outcome) -> None:
 
 
 @pytest.mark.parametrize("step", ["line", pytest.param("opcode", marks=pytest.mark.long)])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_f87_error_at_any_step_of_any_event_then_leaves_nothing_half_applied(
     case: Case, step: str
 ) -> None:
@@ -233,7 +223,7 @@ def test_f87_error_at_any_step_of_any_event_then_leaves_nothing_half_applied(
         ask_everything(shard)
         try:
             with FailingStep(at, step):
-                shard.apply_event(case.event)
+                shard.apply_event(case[1])
             break
         except Injected:
             check_whole(shard, case, expected)
@@ -242,9 +232,7 @@ def test_f87_error_at_any_step_of_any_event_then_leaves_nothing_half_applied(
 
 
 def failing_calls(monkeypatch: pytest.MonkeyPatch, at: int) -> list[int]:
-    """
-    From now on the *at*-th change of any `Slots` raises MemoryError; yield how many calls are left.
-    """
+    """Let the *at*-th change of any `Slots` raise MemoryError; return how many are left."""
     left = [at]
 
     def wrap(name: str) -> None:
@@ -263,7 +251,7 @@ def failing_calls(monkeypatch: pytest.MonkeyPatch, at: int) -> list[int]:
     return left
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_f87_no_memory_for_any_change_of_the_slots_then_leaves_nothing_half_applied(
     case: Case,
 ) -> None:
@@ -276,7 +264,7 @@ def test_f87_no_memory_for_any_change_of_the_slots_then_leaves_nothing_half_appl
         with pytest.MonkeyPatch.context() as patch:
             left = failing_calls(patch, at)
             with suppress(MemoryError):
-                shard.apply_event(case.event)
+                shard.apply_event(case[1])
             failed = left[0] <= 0
         if not failed:
             break
@@ -317,10 +305,7 @@ def test_f87_errors_again_and_again_in_any_history_then_lead_to_the_same_state(s
 def test_f87_error_within_a_record_set_then_the_position_stands_behind_the_last_whole_event() -> (
     None
 ):
-    """
-    After an error within a record set the position is behind the last whole event, and a repeat
-    continues with the failed one.
-    """
+    """The position is behind the last whole event, and a repeat goes on with the failed one."""
     events = [*copied("a", 0, 99), *copied("b", 0, 199), delete_started("b"), delete_finished("b")]
     given = record_set(batch_of(events))
     whole = new_shard()

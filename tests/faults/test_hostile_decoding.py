@@ -11,7 +11,7 @@ from rlmm.records.header import CONTROL_BIT, CRC_FROM
 from rlmm.records.writer import build_batch, records_of
 from spark_tiering.decoding import DecodingFault, DecodingFaultKind
 from tests.support.datasource.decoded_rows import Decoded, decode, in_small, wanted
-from tests.support.records.batches import field, forge, record, varint
+from tests.support.records.batches import field, forge, lying_record, record, varint
 
 ONE = build_batch(records_of([b"one"], 0, 1_000), 0)
 TWO = build_batch(records_of([b"two", b"three"], 1, 1_000), 1)
@@ -55,9 +55,7 @@ def test_batch_when_a_control_bit_is_flipped_then_it_is_no_marker_that_is_left_o
 
 @pytest.mark.parametrize("size", range(1, len(TWO)))
 def test_log_when_it_is_cut_then_it_is_torn_unless_the_rest_was_not_asked_for(size: int) -> None:
-    """
-    The reader reports a cut within a batch; a whole header is enough where only that was requested.
-    """
+    """The reader reports a cut within a batch, unless only the header was requested."""
     log = ONE + TWO[:size]
     fault = fault_of(log)
     kinds = (DecodingFaultKind.ZEROS,) if not any(TWO[:size]) else (DecodingFaultKind.TORN,)
@@ -70,10 +68,7 @@ def test_log_when_it_is_cut_then_it_is_torn_unless_the_rest_was_not_asked_for(si
 @pytest.mark.parametrize("piece_bytes", [50, 1 << 20], ids=["pieces", "whole"])
 @pytest.mark.parametrize("size", [1, 60, 61, 5_000])
 def test_log_when_it_ends_in_zeros_then_they_are_named(size: int, piece_bytes: int) -> None:
-    """
-    The reader names trailing zeros, as of a file that was allocated and not closed; a caller that
-    follows a log may ignore them.
-    """
+    """The reader names trailing zeros, as of a file that was allocated and not closed."""
     found = decode(ONE + bytes(size), piece_bytes=piece_bytes)
     assert values(found) == [b"one"]
     assert found.fault is not None
@@ -131,9 +126,7 @@ def test_log_when_zeros_are_not_the_end_then_they_are_no_length(piece_bytes: int
 def test_batch_when_it_lies_under_a_right_crc_then_the_lie_has_a_name(
     change: dict[str, Any], kind: DecodingFaultKind
 ) -> None:
-    """
-    The reader gives the rows before a lie in a header or record, then the fault and its place.
-    """
+    """The reader gives the rows before a lie in a header or record, then its kind and place."""
     says: dict[str, Any] = {"section": record(0, b"x"), "record_count": 1, "base_offset": 1}
     says |= {"last_offset_delta": 0, **change}
     # What follows may not be read as if nothing were wrong.
@@ -164,21 +157,7 @@ def test_records_when_their_offsets_do_not_rise_then_those_before_are_given() ->
 )
 def test_record_when_a_length_is_absurd_then_it_is_not_followed(place: str, length: int) -> None:
     """The reader follows no absurd length, wherever it stands; only -1 means null."""
-    lie = varint(length)
-    start = b"\x00\x00" + varint(1)
-    bodies = {
-        "offset": b"\x00\x00" + lie + field(None) + field(b"v") + b"\x00",
-        "key": start + lie + field(b"v") + b"\x00",
-        "value": start + field(None) + lie + b"\x00",
-        "header-count": start + field(None) + field(b"v") + lie,
-        "header-key": start + field(None) + field(b"v") + varint(1) + lie + field(b""),
-        "header-value": start + field(None) + field(b"v") + varint(1) + field(b"k") + lie,
-    }
-    if place == "record":
-        second = lie + record(1, b"v")[1:]
-    else:
-        second = varint(len(bodies[place])) + bodies[place]
-    log = forge(record(0, b"good") + second, 2)
+    log = forge(record(0, b"good") + lying_record(place, length), 2)
     is_int32 = -(2**31) <= length < 2**31
     is_order = place == "offset" and is_int32
     kind = DecodingFaultKind.RECORD_OUT_OF_ORDER if is_order else DecodingFaultKind.BAD_RECORD
@@ -264,10 +243,7 @@ def test_header_when_its_key_is_no_utf8_then_it_is_shown_as_clients_show_it() ->
 
 
 def test_base_offset_when_it_is_changed_then_the_end_is_not_believed() -> None:
-    """
-    A changed base offset, which no CRC covers, shows by the next batch, and the end is not
-    believed.
-    """
+    """A changed base offset, which no CRC covers, shows by the next batch or the log's end."""
     changed = bytearray(TWO)
     changed[3] = 1
     fault = fault_of(ONE + bytes(changed) + FOUR, next_offset=3)

@@ -65,52 +65,37 @@ def assert_old_or_new(root: Path, step: int, steps: list[str]) -> None:
     assert FIRST in kept
 
 
+@pytest.mark.parametrize("before", [(), (FIRST - 2, FIRST)], ids=["first", "later"])
 def test_f16_snapshot_when_the_process_ends_at_any_step_then_is_the_old_or_the_new_one(
-    tmp_path: Path,
+    tmp_path: Path, before: tuple[int, ...]
 ) -> None:
-    """
-    An exception at any system call, without clean-up, leaves the old snapshot or the new one whole.
-    """
+    """An exception at any system call leaves the old snapshot, if any, or the new one whole."""
+    written = SECOND if before else FIRST
     steps = ["create"]
     for step in itertools.count():
         root = tmp_path / str(step)
-        for position in (FIRST - 2, FIRST):
+        for position in before:
             save(shelf_in(root, SnapshotDisk()), shard_at(position))
         disk = CrashingDisk(step)
         try:
-            save(shelf_in(root, disk), shard_at(SECOND))
+            save(shelf_in(root, disk), shard_at(written))
         except Crash:
-            assert_old_or_new(root, step, disk.steps)
-            save(shelf_in(root, SnapshotDisk()), shard_at(SECOND))  # and the next one is written
-            assert [stored.position for stored in stored_below(root)] == [SECOND, FIRST]
+            if before:
+                assert_old_or_new(root, step, disk.steps)
+            else:
+                whole = [examine(stored).is_good for stored in stored_below(root)]
+                assert whole == ([True] if "rename" in disk.steps[:step] else [])
+            save(shelf_in(root, SnapshotDisk()), shard_at(written))  # and the next one is written
+            assert [stored.position for stored in stored_below(root)] == [written, *before[1:]]
+            assert restored(root)[0] == written
         else:
             steps = disk.steps
             break
-    assert kinds_of(steps) == ENDS
     assert len(list(tmp_path.iterdir())) == len(steps) + 1 >= 9
-
-
-def test_f16_first_snapshot_when_the_process_ends_at_any_step_then_is_there_or_not(
-    tmp_path: Path,
-) -> None:
-    """
-    A first snapshot that is interrupted at any step is whole or absent, and another can be written.
-    """
-    steps = ["create"]
-    for step in itertools.count():
-        root = tmp_path / str(step)
-        disk = CrashingDisk(step)
-        try:
-            save(shelf_in(root, disk), shard_at(FIRST))
-        except Crash:
-            whole = [examine(stored).is_good for stored in stored_below(root)]
-            assert whole == ([True] if "rename" in disk.steps[:step] else [])
-            save(shelf_in(root, SnapshotDisk()), shard_at(FIRST))
-            assert restored(root)[0] == FIRST
-        else:
-            steps = disk.steps
-            break
-    assert steps.index("sync_folder") < steps.index("create")  # the folders, from the top
+    if before:
+        assert kinds_of(steps) == ENDS
+    else:
+        assert steps.index("sync_folder") < steps.index("create")  # the folders, from the top
 
 
 def test_f16_path_when_the_process_ends_at_any_step_of_replacing_it_then_is_whole(
@@ -174,9 +159,7 @@ async def killed(root: Path, first: int, snapshots: int) -> int:
 async def test_f16_snapshots_when_killed_at_random_moments_then_the_last_told_is_there(
     tmp_path: Path, kills: int
 ) -> None:
-    """
-    After each kill the process restores the last snapshot that it reported, and no files pile up.
-    """
+    """After each kill the last reported snapshot is restored, and no files pile up."""
     rng = random.Random(kills)
     first = 1
     for _ in range(kills):

@@ -36,6 +36,22 @@ def record(
     return varint(len(body)) + body
 
 
+def lying_record(place: str, number: int) -> bytes:
+    """Build a second record whose number at *place*, a length, count or offset, is *number*."""
+    lie, start, value = varint(number), b"\x00\x00" + varint(1), field(None) + field(b"v")
+    if place == "record":
+        return lie + record(1, b"v")[1:]
+    body = {
+        "offset": b"\x00\x00" + lie + value + b"\x00",
+        "key": start + lie + field(b"v") + b"\x00",
+        "value": start + field(None) + lie + b"\x00",
+        "header-count": start + value + lie,
+        "header-key": start + value + varint(1) + lie + field(b""),
+        "header-value": start + value + varint(1) + field(b"k") + lie,
+    }[place]
+    return varint(len(body)) + body
+
+
 def forge(
     section: bytes,
     record_count: int,

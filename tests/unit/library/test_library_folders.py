@@ -1,31 +1,37 @@
-"""The folders that the library is opened on: whose they are, and which cannot go together."""
+"""The folders that the library is opened on, and the lock of one process for one folder."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import rlmm
-from rlmm.base.folder_lock import LOCK, owner_pid
+from rlmm.base.folder_lock import LOCK, folder_lock, owner_pid
 from rlmm.engine.engine import EngineSettings
 from rlmm.engine.plan import EnginePlan, LogOpener
 from rlmm.engine.service import Service
-from rlmm.errors import ConfigError, FolderInUse, InvalidArgument
+from rlmm.errors import ConfigError, FolderInUse, InvalidArgument, LogUnavailable
 from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
 from rlmm.snapshot.settings import SnapshotSettings
+from tests.support.blocking import nothing_blocks
 from tests.support.builders import started
 from tests.support.engines import ROOM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+__all__ = ["nothing_blocks"]
 
 SETTINGS = EngineSettings(snapshot=SnapshotSettings(free_bytes_min=0), memory=ROOM)
 
@@ -51,7 +57,9 @@ def plan_with(snapshots: Path) -> EnginePlan:
     )
 
 
-async def test_open_when_snapshots_are_in_use_then_refused_by_name(tmp_path: Path) -> None:
+async def test_open_when_the_snapshots_are_another_ones_then_is_refused_by_name(
+    tmp_path: Path,
+) -> None:
     """A second library on one folder of snapshots is refused until the first one leaves it."""
     kept = tmp_path / "kept"
     async with open_metadata(memory_log(), snapshots=kept, settings=SETTINGS):
@@ -64,7 +72,7 @@ async def test_open_when_snapshots_are_in_use_then_refused_by_name(tmp_path: Pat
         await metadata.add_segment(started("a"))
 
 
-async def test_open_when_a_service_has_the_folder_then_refused(tmp_path: Path) -> None:
+async def test_open_when_a_service_has_the_folder_then_is_refused(tmp_path: Path) -> None:
     """A service holds its snapshots folder as a library does, and frees it at its end."""
     service = Service({})
     await service.add(plan_with(tmp_path))
@@ -165,3 +173,154 @@ async def test_open_when_given_what_is_no_log_then_is_an_invalid_argument(
     assert not (tmp_path / "log").exists()
     if hasattr(given["log"], "close") and not isinstance(given["log"], type):
         given["log"].close()
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from rlmm.base.folder_lock import folder_lock
+with folder_lock(Path(sys.argv[1]), is_observer="observer" in sys.argv):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("kind", ["writer", "observer"])
+def test_lock_when_held_by_another_process_then_is_refused_with_its_pid(
+    tmp_path: Path, kind: str
+) -> None:
+    """The refusal names the folder, the owner and the remedy."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path), kind],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        assert owner_pid(tmp_path) == other.pid
+        with (
+            pytest.raises(ConfigError, match=f"in use by process {other.pid}; choose another"),
+            folder_lock(tmp_path),
+        ):
+            pass
+        other.kill()
+    assert owner_pid(tmp_path) is None
+    with folder_lock(tmp_path):
+        assert owner_pid(tmp_path) == os.getpid()
+
+
+def test_lock_when_the_folder_is_made_then_is_closed_to_other_users(tmp_path: Path) -> None:
+    """A new folder is closed to other users of the machine, and an existing one keeps its mode."""
+    before = os.umask(0o022)
+    try:
+        with folder_lock(tmp_path / "above" / "data"):
+            assert (tmp_path / "above" / "data").stat().st_mode & 0o777 == 0o750
+    finally:
+        os.umask(before)
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o755)
+    with folder_lock(tmp_path / "open"):
+        assert (tmp_path / "open").stat().st_mode & 0o777 == 0o755
+
+
+def test_lock_when_given_back_then_nobody_holds_it(tmp_path: Path) -> None:
+    """The lock file stays and names no owner."""
+    folder = tmp_path / "made" / "anew"
+    with folder_lock(folder):
+        assert (folder / LOCK).read_text() == f"{os.getpid()}\n"
+    assert owner_pid(folder) is None
+    assert (folder / LOCK).read_text() == ""
+
+
+def test_lock_when_the_folder_is_a_file_then_says_so(tmp_path: Path) -> None:
+    """The error names the file, and nothing else is touched."""
+    path = tmp_path / "file"
+    path.write_text("")
+    with pytest.raises(ConfigError, match="cannot be used as data_dir"), folder_lock(path):
+        pass
+
+
+@pytest.mark.parametrize("text", ["", "no number\n", "\xff"], ids=["empty", "words", "not ascii"])
+def test_owner_when_the_file_names_none_then_there_is_none(tmp_path: Path, text: str) -> None:
+    """A lock file without a process id is ignored."""
+    (tmp_path / LOCK).write_text(text, encoding="latin-1")
+    assert owner_pid(tmp_path) is None
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES], ids=["read-only", "denied"])
+def test_lock_when_an_observer_may_not_write_then_none_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """An observer needs no lock in a read-only folder, a writer is refused, and nothing changes."""
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", read_only(number))
+        with folder_lock(tmp_path, is_observer=True):
+            pass
+        with pytest.raises(ConfigError, match="cannot be used as data_dir"), folder_lock(tmp_path):
+            pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_lock_when_an_observer_comes_to_a_folder_in_use_then_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An observer is refused while a writer holds the folder, and observers share it."""
+    with folder_lock(tmp_path), monkeypatch.context() as patch:
+        patch.setattr(os, "open", read_only(errno.EROFS))
+        with (
+            pytest.raises(ConfigError, match=f"in use by process {os.getpid()}"),
+            folder_lock(tmp_path, is_observer=True),
+        ):
+            pass
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", read_only(errno.EROFS))
+        with folder_lock(tmp_path, is_observer=True), folder_lock(tmp_path, is_observer=True):
+            pass
+    assert (tmp_path / LOCK).read_text() == ""
+
+
+def read_only(number: int) -> Callable[..., int]:
+    """Act like `os.open` of a read-only file system."""
+    opens = os.open
+
+    def opened(path: Path, flags: int, *arguments: int) -> int:
+        if flags & (os.O_RDWR | os.O_WRONLY):
+            raise OSError(number, os.strerror(number))
+        return opens(path, flags, *arguments)
+
+    return opened
+
+
+def full(*_: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("call", ["open", "pwrite"])
+def test_lock_on_a_full_disk_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """The error names the full disk, is no configuration error, and leaves no lock."""
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, full)
+        with (
+            pytest.raises(LogUnavailable, match="as data_dir: No space left on device; make room"),
+            folder_lock(tmp_path),
+        ):
+            pass
+    with folder_lock(tmp_path):
+        assert owner_pid(tmp_path) == os.getpid()
+
+
+def test_lock_when_the_disk_of_an_observer_is_full_then_is_held_without_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An observer on a full disk holds the lock without writing its process id."""
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with (
+        folder_lock(tmp_path, is_observer=True),
+        pytest.raises(ConfigError, match="in use by another process"),
+        folder_lock(tmp_path),
+    ):
+        pass

@@ -11,6 +11,7 @@ from rlmm.metadata.ids import INT64_MAX, INT64_MIN
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.slots import Slots
+from rlmm.metadata.verdicts import Applied, Remark
 from tests.support.builders import segment_id, started, tp
 from tests.support.engine.shards import (
     Tier,
@@ -59,6 +60,83 @@ LOOKUPS: dict[str, list[Any]] = {
         {"at 0": {INT64_MAX: "s", 0: "s"}, "at 1": {INT64_MIN: "s", 9: "s"}},
     ],
 }
+DISPLACEMENTS: dict[str, list[Any]] = {
+    "superset-displaces": [
+        *(copy("a", 10, 100), copy("b", 5, 150)),
+        {"at 0": {4: None, 5: "b", 50: "b", 150: "b", 151: None}, "slots 0": {5: "b"}},
+        {"listed_in 0": ["b", "a"], "unreferenced 0": {"a"}},
+    ],
+    "duplicate-replaces": [
+        *(copy("a", 10, 100), copy("b", 10, 100)),
+        {"at 0": {9: None, 10: "b", 100: "b"}, "slots 0": {10: "b"}},
+        {"listed_in 0": ["b", "a"], "unreferenced 0": {"a"}},
+    ],
+    "same-start-longer-replaces": [
+        *(copy("a", 10, 100), copy("b", 10, 150)),
+        {"at 0": {11: "b", 111: "b"}, "slots 0": {10: "b"}},
+        {"listed_in 0": ["b", "a"], "unreferenced 0": {"a"}},
+    ],
+    "one-displaces-all": [
+        *(copy("a", 10, 100), copy("b", 5, 150), copy("c", 148, 155), copy("d", 4, 200)),
+        {"at 0": {4: "d", 149: "d", 200: "d"}, "slots 0": {4: "d"}},
+        {"listed_in 0": ["d", "b", "a", "c"], "unreferenced 0": {"a", "b", "c"}},
+    ],
+    "displaces-two-keeps-one": [
+        *(copy("a", 0, 9), copy("b", 10, 19), copy("c", 20, 29), copy("d", 5, 40)),
+        {"at 0": {3: "a", 7: "d", 12: "d", 40: "d"}, "slots 0": {0: "a", 5: "d"}},
+        {"listed_in 0": ["a", "d", "b", "c"], "unreferenced 0": {"b", "c"}},
+    ],
+    "below-the-watermark-displaces-nothing": [
+        *(copy("a", 0, 9), copy("b", 10, 19), copy("c", 5, 15)),
+        {"at 0": {3: "a", 7: "c", 12: "b", 19: "b"}, "slots 0": {0: "a", 5: "c", 10: "b"}},
+        {"listed_in 0": ["a", "c", "b"], "unreferenced 0": set()},
+    ],
+    "f74-overwritten-stays-listed": [
+        *(copy("a", 0, 100), copy("b", 101, 200), copy("c", 0, 150)),
+        {"at 0": {50: "c", 150: "b", 200: "b"}, "slots 0": {0: "c", 101: "b"}},
+        {"listed_in 0": ["c", "a", "b"], "unreferenced 0": {"a"}},
+    ],
+    "f75-late-shorter-of-equal-start": [
+        *(copy("a", 0, 200), copy("b", 0, 100)),
+        {"at 0": {50: "b", 100: "b", 101: "a", 200: "a", 201: None}, "slots 0": {0: "b"}},
+        {"listed_in 0": ["b", "a"], "unreferenced 0": {"a"}},
+    ],
+    "f75-late-part-in-the-middle": [
+        *(copy("a", 0, 200), copy("b", 50, 100)),
+        {"at 0": {20: "a", 75: "b", 101: "a", 150: "a", 201: None}, "slots 0": {0: "a", 50: "b"}},
+        {"listed_in 0": ["a", "b"], "unreferenced 0": set()},
+    ],
+    "repeated-finish-takes-the-slot-back": [
+        *(copy("a", 0, 100), copy("b", 0, 200), finish("a")),
+        {"at 0": {50: "a", 100: "a", 101: "b", 200: "b"}, "slots 0": {0: "a"}},
+        {"listed_in 0": ["a", "b"], "unreferenced 0": {"b"}},
+    ],
+    "f73-deletion-of-the-slot-holder": [
+        *(copy("a", 0, 100), copy("b", 0, 200), delete("b")),
+        {"at 0": {50: "a", 100: "a", 101: None, 200: None}, "slots 0": {}},
+        {"listed_in 0": ["a"], "unreferenced 0": {"a"}},
+    ],
+    "watermark-of-a-deleted-segment": [
+        *(copy("a", 0, 100), copy("b", 101, 200), delete("b"), copy("c", 0, 150)),
+        {"at 0": {50: "c", 120: "c", 151: None}, "slots 0": {0: "c"}},
+        {"listed_in 0": ["c", "a"], "unreferenced 0": {"a"}},
+    ],
+    "newcomer-leaves-the-epoch-earlier": [
+        *(copy("a", 0, 100, {0: 0}), copy("b", 0, 200, {0: 0, 1: 80})),
+        {
+            "at 0": {50: "b", 79: "b", 80: "a", 100: "a"},
+            "at 1": {79: None, 90: "b"},
+            "slots 0": {0: "b"},
+        },
+        {"listed_in 0": ["b", "a"], "unreferenced 0": {"a"}},
+    ],
+    "displaced-in-one-epoch-only": [
+        *(copy("a", 0, 100, {0: 0, 1: 50}), copy("b", 50, 150, {1: 50})),
+        {"at 0": {20: "a", 60: None}, "at 1": {49: None, 60: "b", 150: "b"}, "slots 1": {50: "b"}},
+        {"listed_in 1": ["a", "b"], "unreferenced 1": {"a"}},
+    ],
+}
+"""Segments that finish in some order, and the answers afterwards, as in Kafka's table."""
 LISTINGS: dict[str, list[Any]] = {
     "f77: started, finished, displaced and leaving segments are listed, deleted ones not": [
         *(start("started", 300, 399), copy("displaced", 110, 180), copy("finished", 100, 199)),
@@ -110,6 +188,19 @@ def _replay(story: list[Any]) -> Tier:
 def test_f71_f73_lookup_after_a_history_then_finds_the_finished_segment(story: list[Any]) -> None:
     """A look-up finds the finished segment that covers the offset in the epoch."""
     assert not _replay(story).shard.statistics().rejected_by_reason
+
+
+@pytest.mark.parametrize("story", DISPLACEMENTS.values(), ids=DISPLACEMENTS)
+def test_f73_f74_f75_lookup_after_a_displacement_then_misses_no_data(story: list[Any]) -> None:
+    """The look-up answers as Kafka does, and also finds segments that Kafka misses."""
+    _replay(story)
+
+
+def test_f72_larger_segment_then_answers_beyond_the_older_one() -> None:
+    """5-100 displaces 10-90, and 95 is found."""
+    tier = _replay([copy("older", 10, 90)])
+    assert tier.copy("larger", 5, 100) == Applied(Remark.DISPLACED_ANOTHER_SEGMENT)
+    assert tier.at(0, 95) == "larger"
 
 
 @pytest.mark.parametrize("story", LISTINGS.values(), ids=LISTINGS)

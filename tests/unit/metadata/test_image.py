@@ -133,7 +133,7 @@ def test_image_when_read_back_then_is_written_again_byte_for_byte(image: bytes) 
 
 
 def test_image_when_events_come_in_another_order_then_is_the_same() -> None:
-    """The image depends on the state and on the order of finishes only."""
+    """The image depends on the state and the order of finishes only; strays stand by rising id."""
     a, b = started("a", 0, 9), started("b", 10, 19, {1: 10})
     other = started(segment_id("c", PAYMENTS))
     there = played(a, b, other)
@@ -141,10 +141,6 @@ def test_image_when_events_come_in_another_order_then_is_the_same() -> None:
     assert there.image() == back.image()
     repeated = played(a, a, b, other, b)
     assert repeated.partition_image(tp()) == there.partition_image(tp())
-
-
-def test_image_when_strays_come_in_another_order_then_is_the_same() -> None:
-    """The image holds stray segments by rising id, whatever the order of arrival."""
     before = [started(number, 0, 9, {0: 0}) for number in (1, 2, 3)]
     after = [started(number, 0, 9, {1: 0}) for number in (1, 2, 3)]
     image = played(*before, *after).partition_image(tp())

@@ -203,34 +203,27 @@ def test_orders_when_nobody_comes_back_then_are_few(monkeypatch: pytest.MonkeyPa
     assert events_held(monkeypatch, shard, "further") == 1
 
 
-def test_order_when_given_up_then_its_reader_goes_on_where_it_was() -> None:
-    """More readers than there are orders take turns, and each is shown everything once."""
-    epochs = range(3 * ORDERS_OF_PARTITION_MAX)
-    shard = of_epochs(epochs, 5)
-    shown: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch in epochs}
-    after: dict[int, PageKey | None] = dict.fromkeys(epochs)
-    for _ in range(5):
-        for epoch in epochs:
-            page = next_page(shard, epoch, after[epoch], limit=1)
-            shown[epoch] += page.segments
-            after[epoch] = page.after
-            assert page.is_last == (len(shown[epoch]) == 5)
-    assert shown == {epoch: shard.segments_of_epoch(tp(), epoch) for epoch in epochs}
-
-
-def test_orders_long_in_the_making_then_serve_every_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every reader reaches its last page while more orders are under way than are kept."""
-    monkeypatch.setattr(paging, "TAKEN_AT_A_TIME", 2)
-    epochs = range(2 * ORDERS_OF_PARTITION_MAX)
-    shard = of_epochs(epochs, 7)
+@pytest.mark.parametrize(
+    ("times", "count", "limit", "taken"),
+    [(3, 5, 1, TAKEN_AT_A_TIME), (2, 7, 3, 2)],
+    ids=["given-up", "long-in-the-making"],
+)
+def test_orders_serve_more_readers_than_are_kept(
+    monkeypatch: pytest.MonkeyPatch, times: int, count: int, limit: int, taken: int
+) -> None:
+    """Readers take turns; each is shown everything once and reaches its last page."""
+    monkeypatch.setattr(paging, "TAKEN_AT_A_TIME", taken)
+    epochs = range(times * ORDERS_OF_PARTITION_MAX)
+    shard = of_epochs(epochs, count)
     shown: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch in epochs}
     after: dict[int, PageKey | None] = dict.fromkeys(epochs)
     reading = list(epochs)
     for _ in range(1_000):
         for epoch in list(reading):
-            page = shard.page(tp(), epoch, after=after[epoch], limit=3)
+            page = shard.page(tp(), epoch, after=after[epoch], limit=limit)
             shown[epoch] += page.segments
             after[epoch] = page.after
+            assert page.is_last == (len(shown[epoch]) == count)
             if page.is_last:
                 reading.remove(epoch)
     assert not reading
@@ -276,7 +269,7 @@ def test_order_when_abandoned_then_goes(others: str, monkeypatch: pytest.MonkeyP
     assert not orders._held()
 
 
-def taken(shard_listing: object, count: int) -> tuple[list[object], int]:
+def taken_from(shard_listing: object, count: int) -> tuple[list[object], int]:
     found: list[object] = []
     pieces = 0
     while (piece := shard_listing.take(count)) is not None:  # type: ignore[attr-defined]
@@ -292,7 +285,7 @@ def test_listing_when_taken_in_pieces_then_is_the_whole_listing(epoch: int | Non
     shard = filled()
     whole = shard.segments(tp()) if epoch is None else shard.segments_of_epoch(tp(), epoch)
     for size in (1_000, 7):
-        found, pieces = taken(shard.listing(tp(), epoch), size)
+        found, pieces = taken_from(shard.listing(tp(), epoch), size)
         assert found == whole
         assert pieces >= COUNT // size
 
@@ -308,7 +301,7 @@ def test_f88_listing_when_the_state_changes_between_pieces_then_stays_what_it_wa
     shard.apply_event(delete_started(5))
     shard.apply_event(started("new", 1_000, 1_009))
     assert first is not None
-    assert first + taken(listing, 3)[0] == before
+    assert first + taken_from(listing, 3)[0] == before
 
 
 def test_listing_of_nothing_then_is_over_at_once() -> None:

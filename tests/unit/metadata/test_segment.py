@@ -38,19 +38,19 @@ LEGAL_DELETES = {
 """Kafka's rule set for the deletion of a partition, pair by pair."""
 
 
-def test_segment_transitions_are_kafkas() -> None:
-    """A transition of segment states is legal exactly if Kafka's rules allow it."""
-    pairs = set(product((None, *SegmentState), SegmentState))
-    assert {pair for pair in pairs if pair[1] in TRANSITIONS[pair[0]]} == LEGAL
-    assert set(TRANSITIONS) == {None, *SegmentState}
-
-
-def test_partition_delete_transitions_are_kafkas() -> None:
-    """A transition of delete states is legal exactly if Kafka's rules allow it."""
-    pairs = set(product((None, *PartitionDeleteState), PartitionDeleteState))
-    legal = {pair for pair in pairs if pair[1] in PARTITION_DELETE_TRANSITIONS[pair[0]]}
-    assert legal == LEGAL_DELETES
-    assert set(PARTITION_DELETE_TRANSITIONS) == {None, *PartitionDeleteState}
+@pytest.mark.parametrize(
+    ("states", "transitions", "legal"),
+    [
+        (SegmentState, TRANSITIONS, LEGAL),
+        (PartitionDeleteState, PARTITION_DELETE_TRANSITIONS, LEGAL_DELETES),
+    ],
+    ids=["segment", "partition-delete"],
+)
+def test_transitions_are_kafkas(states: Any, transitions: Any, legal: set[Any]) -> None:
+    """A transition is legal exactly if Kafka's rules allow it."""
+    pairs = set(product((None, *states), states))
+    assert {pair for pair in pairs if pair[1] in transitions[pair[0]]} == legal
+    assert set(transitions) == {None, *states}
 
 
 def test_states_have_the_numbers_of_the_record_form() -> None:
@@ -66,35 +66,6 @@ def test_states_have_the_numbers_of_the_record_form() -> None:
         "DELETE_PARTITION_STARTED": 1,
         "DELETE_PARTITION_FINISHED": 2,
     }
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        pytest.param({"epochs": ()}, "at least one leader epoch", id="no-epochs"),
-        pytest.param({"epochs": {}}, "at least one leader epoch", id="no-epochs-in-a-mapping"),
-        pytest.param({"start_offset": -1}, "must not be negative, got -1", id="negative-start"),
-        pytest.param(
-            {"start_offset": 5, "last_offset": 4}, "last offset 4 lies before", id="end-first"
-        ),
-        pytest.param({"start_offset": 2**63}, "start offset", id="start-too-large"),
-        pytest.param({"last_offset": 2**63}, "last offset", id="last-too-large"),
-        pytest.param({"last_offset": 99.0}, "last offset", id="last-a-float"),
-        pytest.param({"broker_id": 2**31}, "broker id", id="broker-too-large"),
-        pytest.param({"max_timestamp_ms": -(2**63) - 1}, "max timestamp", id="max-ts-too-small"),
-        pytest.param({"event_timestamp_ms": 2**63}, "event timestamp", id="event-ts-too-large"),
-        pytest.param({"size_bytes": 2**31}, "segment size", id="size-too-large"),
-        pytest.param({"epochs": ((2**31, 0),)}, "leader epoch", id="epoch-too-large"),
-        pytest.param({"epochs": ((0, 2**63),)}, "offset of a leader epoch", id="offset-too-large"),
-        pytest.param({"state": 1}, "a state must be a SegmentState", id="bare-number-as-state"),
-        pytest.param({"state": None}, "a state must be a SegmentState", id="no-state"),
-        pytest.param({"state": MARKED}, "a state must be a SegmentState", id="state-of-another"),
-    ],
-)
-def test_f84_segment_that_cannot_be_is_not_made(changes: dict[str, Any], message: str) -> None:
-    """The constructor refuses a segment that Kafka's constructor or the record form refuses."""
-    with pytest.raises(InvalidArgument, match=message):
-        replace(started("a"), **changes)
 
 
 @pytest.mark.parametrize(
@@ -115,25 +86,6 @@ def test_f84_segment_when_odd_but_legal_in_kafka_then_is_accepted(changes: dict[
     """Kafka checks nothing else, so nothing else is refused."""
     segment = replace(started("a"), **changes)
     assert {name: getattr(segment, name) for name in changes} == changes
-
-
-@pytest.mark.parametrize(
-    "epochs",
-    [
-        pytest.param(((0, 0), (1, 50)), id="rising"),
-        pytest.param(((1, 50), (0, 0)), id="falling"),
-        pytest.param({1: 50, 0: 0}, id="mapping"),
-        pytest.param([(0, 0), (1, 50)], id="list"),
-        pytest.param([[0, 0], [1, 50]], id="lists-as-in-json"),
-        pytest.param(((0, 9), (1, 50), (0, 0)), id="twice-last-wins"),
-    ],
-)
-def test_segment_when_its_epochs_come_in_any_form_then_holds_them_sorted(epochs: Any) -> None:
-    """Segments with equal epochs in any form are equal and have equal hashes."""
-    segment = replace(started("a"), epochs=epochs)
-    assert segment.epochs == ((0, 0), (1, 50))
-    assert type(segment.epochs) is tuple
-    assert len({segment, started("a", epochs={0: 0, 1: 50})}) == 1
 
 
 def test_epochs_when_one_is_listed_twice_then_the_last_wins() -> None:
@@ -209,6 +161,7 @@ def test_segment_when_the_update_is_of_another_then_refuses_it(other: Any) -> No
 
 Kind = TypeVar("Kind", SegmentUpdate, PartitionDelete, SegmentSnapshot)
 
+START = started("a")
 UPDATE = finished("a")
 DELETE = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED)
 SNAPSHOT = SegmentSnapshot(
@@ -228,9 +181,48 @@ SNAPSHOT = SegmentSnapshot(
 @pytest.mark.parametrize(
     ("event", "changes", "message"),
     [
+        pytest.param(START, {"epochs": ()}, "at least one leader epoch", id="no-epochs"),
+        pytest.param(
+            START, {"epochs": {}}, "at least one leader epoch", id="no-epochs-in-a-mapping"
+        ),
+        pytest.param(
+            START, {"start_offset": -1}, "must not be negative, got -1", id="negative-start"
+        ),
+        pytest.param(
+            START,
+            {"start_offset": 5, "last_offset": 4},
+            "last offset 4 lies before",
+            id="end-first",
+        ),
+        pytest.param(START, {"start_offset": 2**63}, "start offset", id="start-too-large"),
+        pytest.param(START, {"last_offset": 2**63}, "last offset", id="last-too-large"),
+        pytest.param(START, {"last_offset": 99.0}, "last offset", id="last-a-float"),
+        pytest.param(START, {"broker_id": 2**31}, "broker id", id="broker-too-large"),
+        pytest.param(
+            START, {"max_timestamp_ms": -(2**63) - 1}, "max timestamp", id="max-ts-too-small"
+        ),
+        pytest.param(
+            START, {"event_timestamp_ms": 2**63}, "event timestamp", id="event-ts-too-large"
+        ),
+        pytest.param(START, {"size_bytes": 2**31}, "segment size", id="size-too-large"),
+        pytest.param(START, {"epochs": ((2**31, 0),)}, "leader epoch", id="epoch-too-large"),
+        pytest.param(
+            START, {"epochs": ((0, 2**63),)}, "offset of a leader epoch", id="offset-too-large"
+        ),
+        pytest.param(
+            START, {"state": 1}, "a state must be a SegmentState", id="bare-number-as-state"
+        ),
+        pytest.param(START, {"state": None}, "a state must be a SegmentState", id="no-state"),
+        pytest.param(
+            START, {"state": MARKED}, "a state must be a SegmentState", id="state-of-another"
+        ),
         pytest.param(UPDATE, {"broker_id": 2**31}, "broker id", id="update-broker"),
         pytest.param(UPDATE, {"event_timestamp_ms": 2**63}, "event timestamp", id="update-time"),
-        pytest.param(UPDATE, {"state": 9}, "a SegmentState, got 9", id="update-state"),
+        *(
+            pytest.param(event, {"state": number}, f"State, got {number}", id=f"{name}-{number}")
+            for name, event in {"start": started("a"), "update": UPDATE, "delete": DELETE}.items()
+            for number in (-1, 1, 4, 9, 127)
+        ),
         pytest.param(
             UPDATE,
             {"state": PartitionDeleteState.DELETE_PARTITION_STARTED},
@@ -259,7 +251,7 @@ SNAPSHOT = SegmentSnapshot(
 def test_f84_event_when_it_cannot_be_written_then_is_refused_at_construction(
     event: Any, changes: dict[str, Any], message: str
 ) -> None:
-    """A value that its field in the record cannot hold is refused before any I/O."""
+    """A value that Kafka or a record's field refuses is refused before any I/O."""
     with pytest.raises(InvalidArgument, match=message):
         replace(event, **changes)
 
@@ -274,12 +266,26 @@ def test_snapshot_when_its_offsets_make_no_sense_then_is_accepted(start: int, la
     assert (event.start_offset, event.last_offset) == (start, last)
 
 
-def test_snapshot_when_its_epochs_come_unsorted_then_holds_them_sorted() -> None:
-    """The epochs are a rising tuple, whatever their form and order at construction."""
-    forms: list[Any] = [((1, 50), (0, 0)), [(0, 0), (1, 50)], {0: 0, 1: 50}]
-    for epochs in forms:
-        assert replace(SNAPSHOT, epochs=epochs).epochs == ((0, 0), (1, 50))
-        assert type(replace(SNAPSHOT, epochs=epochs).epochs) is tuple
+@pytest.mark.parametrize(
+    "epochs",
+    [
+        pytest.param(((0, 0), (1, 50)), id="rising"),
+        pytest.param(((1, 50), (0, 0)), id="falling"),
+        pytest.param({1: 50, 0: 0}, id="mapping"),
+        pytest.param([(0, 0), (1, 50)], id="list"),
+        pytest.param([[0, 0], [1, 50]], id="lists-as-in-json"),
+        pytest.param(((0, 9), (1, 50), (0, 0)), id="twice-last-wins"),
+    ],
+)
+@pytest.mark.parametrize("event", [START, SNAPSHOT], ids=["segment", "snapshot"])
+def test_event_when_its_epochs_come_in_any_form_then_holds_them_sorted(
+    event: Any, epochs: Any
+) -> None:
+    """Events with equal epochs in any form are equal and have equal hashes."""
+    made = replace(event, epochs=epochs)
+    assert made.epochs == ((0, 0), (1, 50))
+    assert type(made.epochs) is tuple
+    assert len({made, replace(event, epochs=((0, 0), (1, 50)))}) == 1
 
 
 @pytest.mark.parametrize(

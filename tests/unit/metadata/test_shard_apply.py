@@ -9,6 +9,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT64_MAX
+from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.report import Tally
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Applied
@@ -28,7 +29,7 @@ from tests.support.engine.shards import (
     values_of,
 )
 from tests.support.records.batches import forge, record
-from tests.support.records.record_sets import hole_batch, life, marker, mixed_data
+from tests.support.records.record_sets import broken, hole_batch, life, marker, mixed_data
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
@@ -178,11 +179,16 @@ def test_record_set_of_another_partition_then_is_refused() -> None:
     assert list(shard.partitions()) == []
 
 
-@pytest.mark.parametrize(("partition", "position"), [(-1, 0), (0, -1)])
-def test_shard_of_a_negative_partition_then_is_refused(partition: int, position: int) -> None:
-    """A negative partition or position is refused."""
-    with pytest.raises(InvalidArgument, match="negative"):
-        type(new_shard())(partition, position)
+def test_shard_of_negative_numbers_or_a_call_without_events_then_is_refused() -> None:
+    """A negative partition or position, and a limit below one event, are refused."""
+    for partition, position in ((-1, 0), (0, -1)):
+        with pytest.raises(InvalidArgument, match="negative"):
+            PythonShard(partition, position)
+    shard = new_shard()
+    for limit in (0, -1):
+        with pytest.raises(InvalidArgument, match="max_events"):
+            shard.apply(record_set(batch_of(life("a"))), limit)
+    assert shard.position == 0
 
 
 @pytest.mark.parametrize("offset", [4, -1, INT64_MAX], ids=["below", "negative", "largest"])
@@ -287,19 +293,12 @@ def test_max_events_then_stops_and_resumes_to_the_same_end(limit: int, reads: li
     assert len(reports) == -(-13 // limit)
 
 
-def test_max_events_where_the_last_record_is_the_last_allowed_then_is_complete() -> None:
-    """The set is complete when its last record is the last one allowed."""
+def test_max_events_where_the_last_record_is_the_last_allowed_then_what_follows_is_judged() -> None:
+    """The set is complete at its last allowed record, unless a damaged batch follows."""
     shard = new_shard()
     report = apply(shard, record_set(batch_of(life("a")), marker(4)), 4)
     assert (report.complete, shard.position) == (True, 5)
-
-
-def test_max_events_where_a_damaged_batch_follows_then_names_it() -> None:
-    """The report names a damaged batch right behind the limit of events."""
-    broken = bytearray(batch_of(life("b"), 4))
-    broken[-1] ^= 1
-    shard = new_shard()
-    report = apply(shard, record_set(batch_of(life("a")), bytes(broken)), 4)
+    report = apply(new_shard(), record_set(batch_of(life("a")), broken(batch_of(life("b"), 4))), 4)
     assert (report.complete, report.tally.applied) == (False, 4)
     assert report.damage is not None
 
@@ -330,12 +329,3 @@ def test_max_events_where_something_else_comes_between_then_nothing_is_lost(othe
     report = apply(shard, given)
     assert (report.complete, report.tally) == (True, Tally(applied=2))
     assert shard.position == 4
-
-
-@pytest.mark.parametrize("limit", [0, -1])
-def test_max_events_below_one_then_is_refused(limit: int) -> None:
-    """A call with a limit of 0 events is refused."""
-    shard = new_shard()
-    with pytest.raises(InvalidArgument, match="max_events"):
-        shard.apply(record_set(batch_of(life("a"))), limit)
-    assert shard.position == 0

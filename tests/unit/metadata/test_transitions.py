@@ -145,15 +145,20 @@ def test_segment_event_in_every_state_then_verdict_and_state_are_kafkas(
     assert given.shard.image() == tier.shard.image()
 
 
-def test_illegal_event_of_an_unknown_partition_then_the_partition_stays_unknown() -> None:
-    """A refused event does not even make its partition known."""
-    shard = new_shard()
-    for event in (update("s", CF), started("s", state=CF), update("s", DF)):
-        assert isinstance(shard.apply_event(event), Rejected)
+def test_f65_illegal_event_of_an_unknown_partition_then_the_partition_stays_unknown() -> None:
+    """A refused event is counted, and does not even make its partition known."""
+    shard = new_shard(position=40)
+    events: list[Event] = [started("s", state=CF), *(update("s", state) for state in (CF, DS, DF))]
+    assert all(isinstance(shard.apply_event(event), Rejected) for event in events)
     assert not shard.knows(tp())
     assert list(shard.partitions()) == []
     assert shard.partition_image(tp()) is None
-    assert shard.position == 3
+    statistics = shard.statistics()
+    assert (statistics.position, statistics.partitions) == (44, 0)
+    assert statistics.rejected_by_reason == {
+        RejectReason.ADD_NOT_STARTED: 1,
+        RejectReason.UNKNOWN_SEGMENT: 3,
+    }
 
 
 @pytest.mark.parametrize(
@@ -215,16 +220,6 @@ def test_f80_finish_before_start_then_is_rejected_and_the_copy_stays_open() -> N
     tier.start("s")
     assert tier.at(0, 5) is None
     assert tier.shard.statistics().segments_started == 1
-
-
-def test_f65_updates_without_base_then_are_counted_and_change_nothing() -> None:
-    """Updates without their first record are counted and change nothing."""
-    shard = new_shard(position=40)
-    for state in (CF, DS, DF):
-        assert shard.apply_event(update("trimmed", state)) == unknown(state)
-    statistics = shard.statistics()
-    assert statistics.rejected_by_reason == {RejectReason.UNKNOWN_SEGMENT: 3}
-    assert (statistics.position, statistics.partitions) == (43, 0)
 
 
 DELETE_PATHS: dict[str, tuple[PartitionDeleteState, ...]] = {

@@ -195,6 +195,8 @@ ABORT_MARKER = bytes.fromhex(
 @pytest.mark.parametrize(
     ("key", "expected"),
     [
+        pytest.param(control_key(ControlType.ABORT), ControlType.ABORT, id="abort-made"),
+        pytest.param(control_key(ControlType.COMMIT), ControlType.COMMIT, id="commit-made"),
         pytest.param(b"\x00\x00\x00\x00", ControlType.ABORT, id="abort"),
         pytest.param(b"\x00\x00\x00\x01", ControlType.COMMIT, id="commit"),
         pytest.param(b"\x00\x07\x00\x01", ControlType.COMMIT, id="later-version"),
@@ -211,8 +213,20 @@ def test_control_type_names_the_kind_of_a_key(key: bytes | None, expected: Contr
     assert control_type(key) is expected
 
 
-def test_control_type_when_read_from_a_brokers_marker_then_is_abort() -> None:
-    """The whole way, from a broker's bytes to the kind."""
+def test_marker_is_the_brokers_byte_for_byte_and_read_as_abort() -> None:
+    """A broker's marker equals ours, and is read from its bytes to its kind."""
+    producer = Producer(4001, 1, is_transactional=True)
+    assert (
+        build_control_batch(
+            ControlType.ABORT,
+            250,
+            producer=producer,
+            timestamp_ms=0x18BCFE68140,
+            leader_epoch=4,
+            coordinator_epoch=7,
+        )
+        == ABORT_MARKER
+    )
     (batch,) = walk(ABORT_MARKER)
     assert isinstance(batch, Batch)
     assert batch.is_control
@@ -220,24 +234,3 @@ def test_control_type_when_read_from_a_brokers_marker_then_is_abort() -> None:
     (found,) = batch.records()
     assert isinstance(found, Record)
     assert control_type(found.key) is ControlType.ABORT
-
-
-def test_control_batch_when_written_then_is_the_brokers_byte_for_byte() -> None:
-    """Our marker and the broker's are the same 78 bytes."""
-    assert (
-        build_control_batch(
-            ControlType.ABORT,
-            250,
-            producer=Producer(4001, 1, is_transactional=True),
-            timestamp_ms=0x18BCFE68140,
-            leader_epoch=4,
-            coordinator_epoch=7,
-        )
-        == ABORT_MARKER
-    )
-
-
-def test_control_key_when_made_then_names_its_kind() -> None:
-    """The reader tells commit keys from abort keys."""
-    for kind in (ControlType.ABORT, ControlType.COMMIT):
-        assert control_type(control_key(kind)) is kind
