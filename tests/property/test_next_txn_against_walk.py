@@ -37,7 +37,7 @@ SPAN = 5
 def _short_chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     chunk_max, steps_max = request.param
     monkeypatch.setattr("rlmm.metadata.slots.CHUNK_MAX", chunk_max)
-    monkeypatch.setattr("rlmm.metadata.epoch.STEPS_MAX", steps_max)
+    monkeypatch.setattr("rlmm.metadata.epoch_state.STEPS_MAX", steps_max)
 
 
 def walk(shard: PythonShard, epoch: int, offset: int) -> SegmentMetadata | None:
