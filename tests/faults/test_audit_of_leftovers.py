@@ -1,4 +1,4 @@
-"""Audits of what failed and killed copies leave behind, before and after the next job."""
+"""The audit names every leftover of failed copies, with its reason, until the job has gone on."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ COPYING = {
 def test_f102_f121_driver_when_it_died_while_it_copied_then_its_leftovers_are_named(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch, point: Point
 ) -> None:
-    """The audit is dirty while a dead driver's copy is open, and clean after the next job."""
+    """The audit is dirty with a dead driver's open copy, and clean after the next job."""
     with dying_at(point, monkeypatch):
         place.run()
     expected = expected_codes(place)
@@ -162,7 +162,7 @@ ENDING = [
 def test_f108_f114_f115_driver_when_it_died_while_it_ended_a_copy_then_that_is_named(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch, point: Point
 ) -> None:
-    """The audit names the objects of a begun deletion until DELETE_SEGMENT_FINISHED."""
+    """The audit names the objects of a begun deletion, until DELETE_SEGMENT_FINISHED."""
     with dying_at(Point("indexes"), monkeypatch):
         place.run()
     for path in place.file("").glob("00000000000000000000.*"):
@@ -190,15 +190,10 @@ def test_f122_upload_that_a_killed_writer_left_open_is_named(place: TierPlace) -
     assert report.uploads.examples == ("orders-x/y.log",)
 
 
-# ---------------------------------------------------------------------- a store that fails
-
-
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
 @pytest.mark.parametrize("trouble", StoreTrouble)
-def test_f102_f108_f121_copy_when_the_store_failed_at_any_call_then_its_leftovers_are_named(
-    trouble: StoreTrouble, options: CopyOptions
-) -> None:
-    """The audit names what an unfinished copy lacks, and nothing of a finished one."""
+def test_f102_f108_f121_leftovers_are_named(trouble: StoreTrouble, options: CopyOptions) -> None:
+    """The audit names objects that an unfinished copy lacks, and none once it is finished."""
     for call in range(12):
         tier = AuditedTier(PREFIX)
         try:

@@ -11,8 +11,7 @@ import pytest
 from rlmm.metadata.ids import SegmentId
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.copy_plan.reasons import SegmentAction
-from spark_tiering.executor.object_check import examine, look
-from spark_tiering.executor.object_deletion import delete_objects
+from spark_tiering.executor.object_check import examine
 from spark_tiering.executor.tasks import CopyOptions, UnitOutcome
 from spark_tiering.executor.throttle import PaceLimits
 from spark_tiering.layout.object_names import ObjectKind, object_keys
@@ -29,7 +28,6 @@ from tests.support.tier.copy_tasks import (
     PLAIN,
     ZSTD,
     Time,
-    assert_equals_source,
     copy_task,
     digest_read_back,
     run,
@@ -85,66 +83,8 @@ def fail(stub: ObjectStub, operation: str, nth: int, *troubles: Trouble) -> None
     stub.befall(operation, *[Trouble.NOTHING] * nth, *troubles)
 
 
-def manifests(stub: ObjectStub) -> list[str]:
-    return [key for key in stub.objects if key.endswith(ObjectKind.MANIFEST)]
-
-
 @OPTIONS
-@NTH
-@pytest.mark.parametrize(
-    ("troubles", "requests"),
-    [([Trouble.THROTTLED] * 2, 5), ([Trouble.CUT] * 2, 5), ([Trouble.ANSWER_LATE], 3)],
-    ids=["throttled", "cut", "answer-late"],
-)
-def test_f126_copy_when_requests_fail_or_answers_come_too_late_then_is_whole(
-    stub: ObjectStub,
-    hasty: S3Store,
-    bucket: Bucket,
-    options: CopyOptions,
-    nth: int,
-    troubles: list[Trouble],
-    requests: int,
-) -> None:
-    """Failed requests are repeated; an object of a timed-out write is found, not written twice."""
-    fail(stub, "PutObject", nth, *troubles)
-    task = example_task(bucket, options)
-    assert run(task, hasty).outcome is UnitOutcome.COPIED
-    assert stub.operations().count("PutObject") == requests
-    assert_equals_source(task, hasty, EXAMPLE)
-    assert look(hasty, task.segment, task.prefix) is StoredObjects.WHOLE
-
-
-@pytest.mark.parametrize(
-    ("options", "nth"),
-    [(PLAIN, 0), (ZSTD, 0), (PLAIN, 1), (PLAIN, 2)],
-    ids=["log", "zstd", "indexes", "manifest"],
-)
-def test_f126_copy_when_nobody_can_say_whether_it_was_written_is_unknown_and_can_be_resumed(
-    stub: ObjectStub,
-    hasty: S3Store,
-    store: S3Store,
-    bucket: Bucket,
-    options: CopyOptions,
-    nth: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A copy of unknown outcome writes no further object; a resumption looks first."""
-    attempts = 2  # each of them takes a whole time-out
-    policy = POLICIES[S3FaultKind.TIMED_OUT]._replace(attempts_max=attempts)
-    monkeypatch.setitem(POLICIES, S3FaultKind.TIMED_OUT, policy)
-    fail(stub, "PutObject", nth, *[Trouble.NOT_DONE_LATE] * attempts)
-    task = example_task(bucket, options)
-    result = run(task, hasty)
-    assert result.outcome is UnitOutcome.UNKNOWN
-    assert result.outcome.is_retriable
-    assert not manifests(stub)
-    assert len(stub.objects) == nth
-    assert run(replace(task, action=SegmentAction.RESUME), store).outcome is UnitOutcome.COPIED
-    assert_equals_source(task, store, EXAMPLE)
-
-
-@OPTIONS
-def test_f107_f128_log_that_is_there_when_a_copy_is_resumed_then_is_not_sent(
+def test_f102_f107_f121_f128_log_that_is_there_when_a_copy_is_resumed_then_is_not_sent(
     stub: ObjectStub, store: S3Store, bucket: Bucket, options: CopyOptions
 ) -> None:
     """The writer compares a log of one GiB by checksum instead of sending it again."""
@@ -158,53 +98,21 @@ def test_f107_f128_log_that_is_there_when_a_copy_is_resumed_then_is_not_sent(
     assert sent == [keys[ObjectKind.INDEXES], keys[ObjectKind.MANIFEST]]
 
 
-@NTH
-@pytest.mark.parametrize(
-    ("trouble", "outcome"),
-    [
-        (Trouble.THROTTLED, UnitOutcome.STORE_FAILED),
-        (Trouble.DENIED, UnitOutcome.STORE_FAILED),
-        (Trouble.DAMAGED, UnitOutcome.REFUSED),
-    ],
-)
-def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
-    stub: ObjectStub,
-    store: S3Store,
-    bucket: Bucket,
-    nth: int,
-    trouble: Trouble,
-    outcome: UnitOutcome,
-) -> None:
-    """The outcome says whether a repeat may help; a deletion removes the partial objects."""
-    fail(stub, "PutObject", nth, *[trouble] * 9)
-    task = example_task(bucket)
-    result = run(task, store)
-    assert result.outcome is outcome
-    assert result.outcome.is_retriable == (outcome is UnitOutcome.STORE_FAILED)
-    assert not manifests(stub)
-    expected = StoredObjects.PARTIAL if nth else StoredObjects.NONE
-    assert look(store, task.segment, task.prefix) is expected
-    assert delete_objects(store, task.segment.id, task.segment.start_offset, task.prefix).is_done
-    assert not stub.objects
-
-
-def test_copy_when_the_store_keeps_other_bytes_than_were_sent_then_is_a_conflict(
-    stub: ObjectStub, store: S3Store, bucket: Bucket
-) -> None:
+def test_copy_of_other_bytes_is_conflict(stub: ObjectStub, store: S3Store, bucket: Bucket) -> None:
     """The returned checksum shows an endpoint that checks nothing, before the manifest."""
     stub.ignores_sums = True
     stub.befall("PutObject", Trouble.DAMAGED)
     result = run(example_task(bucket), store)
     assert result.outcome is UnitOutcome.CONFLICT
     assert "were written" in result.detail
-    assert not manifests(stub)
+    assert not [key for key in stub.objects if key.endswith(ObjectKind.MANIFEST)]
 
 
 @pytest.mark.parametrize("action", [SegmentAction.COPY, SegmentAction.RESUME])
 def test_f128_copy_to_a_store_that_tells_no_checksums_then_is_compared_by_reading(
     stub: ObjectStub, store: S3Store, bucket: Bucket, action: SegmentAction
 ) -> None:
-    """The store checks the bytes of each put; the writer reads back earlier objects."""
+    """Without told checksums the writer reads back objects that were there before."""
     stub.tells_sums = False
     task = example_task(bucket)
     assert run(task, store).outcome is UnitOutcome.COPIED
@@ -216,10 +124,8 @@ def test_f128_copy_to_a_store_that_tells_no_checksums_then_is_compared_by_readin
     assert stub.operations().count("GetObject") == 6
 
 
-def test_objects_in_an_archive_when_found_are_named(
-    stub: ObjectStub, store: S3Store, bucket: Bucket
-) -> None:
-    """The check reports an archived copy, which no broker can read before it is restored."""
+def test_archived_objects_are_named(stub: ObjectStub, store: S3Store, bucket: Bucket) -> None:
+    """The check reports a copy that no broker can read before it is restored."""
     task = example_task(bucket)
     run(task, store)
     keys = object_keys(task.segment.id, task.segment.start_offset, task.prefix)
@@ -254,31 +160,7 @@ def test_copy_in_parts_when_requests_fail_then_is_whole(
     assert digest_read_back(task, store)
 
 
-def test_f122_copy_in_parts_when_the_source_fails_in_the_middle_then_no_upload_is_left(
-    stub: ObjectStub, store: S3Store, bucket: Bucket
-) -> None:
-    """The writer ends its upload with the unit, for every kind of error."""
-
-    class Failing(_Rolled):
-        reads = 0
-
-        def read(self, name: str, start: int, size: int) -> bytes:
-            self.reads += start == 0 and size > 1
-            if self.reads == 2 and start >= 8 * MIB:
-                return b""
-            return super().read(name, start, size)
-
-    failing = Failing(MadeLog(LARGE_BYTES, 16_384))
-    result = run(large_task(bucket, failing), store)
-    assert result.outcome is UnitOutcome.SOURCE_CHANGED
-    assert "UploadPart" in stub.operations()
-    assert not stub.uploads
-    assert not stub.objects
-
-
-def test_f105_store_that_hangs_when_a_unit_writes_to_it_then_the_unit_ends(
-    stub: ObjectStub, hasty: S3Store, bucket: Bucket
-) -> None:
+def test_f105_hanging_store_ends_the_unit(stub: ObjectStub, hasty: S3Store, bucket: Bucket) -> None:
     """A unit on a store that hangs ends at its own deadline after the socket's timeouts."""
     attempts = POLICIES[S3FaultKind.TIMED_OUT].attempts_max
     stub.befall("PutObject", *[Trouble.NOT_DONE_LATE] * attempts)
@@ -301,10 +183,8 @@ class _Calls:
         self.append = append
 
 
-def test_requests_of_a_copy_when_nothing_fails_are_counted_as_they_are_made(
-    stub: ObjectStub, store: S3Store, bucket: Bucket
-) -> None:
-    """A copy counts its requests, but for the bucket's check; limits and costs depend on it."""
+def test_requests_of_a_copy_are_counted(stub: ObjectStub, store: S3Store, bucket: Bucket) -> None:
+    """The count of a copy's requests, on which limits depend, equals the requests made."""
     small, large = example_task(bucket), large_task(bucket)
     for task in (small, replace(small, options=ZSTD), large, incompressible_task(bucket)):
         stub.asked.clear()
@@ -315,9 +195,7 @@ def test_requests_of_a_copy_when_nothing_fails_are_counted_as_they_are_made(
         assert result.requests == len(made), made
 
 
-def test_copy_at_a_pace_when_it_is_carried_out_then_takes_its_time(
-    store: S3Store, bucket: Bucket
-) -> None:
+def test_copy_at_a_pace_takes_its_time(store: S3Store, bucket: Bucket) -> None:
     """A slot keeps to its share of bytes and requests, and may save up one second of it."""
     time = Time()
     task = replace(large_task(bucket), pace=PaceLimits(bytes_per_s=2 * MIB))

@@ -152,8 +152,7 @@ def test_records_when_their_offsets_do_not_rise_then_those_before_are_given() ->
 
 @pytest.mark.parametrize("length", HUGE)
 @pytest.mark.parametrize(
-    "place",
-    ["record", "offset", "key", "value", "header-count", "header-key", "header-value"],
+    "place", ["record", "offset", "key", "value", "header-count", "header-key", "header-value"]
 )
 def test_record_when_a_length_is_absurd_then_it_is_not_followed(place: str, length: int) -> None:
     """The reader follows no absurd length, wherever it stands; only -1 means null."""
@@ -254,9 +253,7 @@ def test_base_offset_when_it_is_changed_then_the_end_is_not_believed() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_section_when_it_is_rotten_then_the_batches_before_it_are_given(
-    codec: Compression,
-) -> None:
+def test_section_when_it_is_rotten_then_the_batches_before_it_are_given(codec: Compression) -> None:
     """The batches before a rotten section are given, also those inflated together with it."""
     good = build_batch(records_of([b"a", b"b"], 0), 0, compression=codec)
     rotten = forge(b"\x82SNAPPY\x00 rotten", 3, base_offset=2, attributes=codec)

@@ -47,62 +47,34 @@ def count(stub: ObjectStub, operation: str) -> int:
     return stub.operations().count(operation)
 
 
-FAILING = [Trouble.THROTTLED, Trouble.BROKEN, Trouble.CUT, Trouble.DAMAGED]
-
-
 @pytest.mark.parametrize(
-    ("operation", "size_bytes", "requests", "trouble"),
-    [
-        *(("PutObject", size, 1, trouble) for size in (PIECE, REQUEST) for trouble in FAILING),
-        *(("UploadPart", PARTS, 3, trouble) for trouble in (*FAILING, Trouble.ANSWER_LOST)),
-    ],
+    "trouble",
+    [Trouble.THROTTLED, Trouble.BROKEN, Trouble.CUT, Trouble.DAMAGED],
 )
+@pytest.mark.parametrize("size_bytes", [PIECE, REQUEST], ids=["piece", "request"])
 def test_put_when_a_request_fails_is_repeated_until_it_is_written(
-    stub: ObjectStub,
-    store: S3Store,
-    bucket: Bucket,
-    operation: str,
-    size_bytes: int,
-    requests: int,
-    trouble: Trouble,
+    stub: ObjectStub, store: S3Store, bucket: Bucket, trouble: Trouble, size_bytes: int
 ) -> None:
-    """A failed request, or a failed part alone, costs a repeat and a pause; the object is right."""
-    stub.befall(operation, trouble, trouble)
+    """A refused, cut or damaged request costs a repeat and a pause; the object is as sent."""
+    stub.befall("PutObject", trouble, trouble)
     given = content(size_bytes)
-    stream = ContentStream(given.pieces(), lambda: given.sum)
-    written = store.put(KEY, given) if requests == 1 else store.put_stream(KEY, stream)
-    assert written == ObjectWritten(*given.sum)
+    assert store.put(KEY, given) == ObjectWritten(*given.sum)
     assert stub.objects[KEY].content == bytes_of(given)
-    assert count(stub, operation) == requests + 2
+    assert count(stub, "PutObject") == 3
     assert len(bucket.pauses) == 2
-    assert not stub.uploads
 
 
 @pytest.mark.parametrize("trouble", [Trouble.ANSWER_LOST, Trouble.ANSWER_LATE])
-@pytest.mark.parametrize(
-    ("size_bytes", "requests"),
-    [
-        (REQUEST, ["PutObject", "HeadObject"]),
-        (PARTS, ["CompleteMultipartUpload", "HeadObject", "AbortMultipartUpload"]),
-    ],
-    ids=["put", "completion"],
-)
-def test_f126_object_when_the_answer_is_lost_is_looked_for_and_not_repeated(
-    stub: ObjectStub, hasty: S3Store, size_bytes: int, requests: list[str], trouble: Trouble
-) -> None:
+def test_f126_lost_put_is_looked_for(stub: ObjectStub, hasty: S3Store, trouble: Trouble) -> None:
     """A write that the store accepted and did not confirm is found by length and checksum."""
-    stub.befall(requests[0], trouble)
-    given = content(size_bytes)
+    stub.befall("PutObject", trouble)
+    given = content(REQUEST)
     assert isinstance(hasty.put(KEY, given), ObjectIdentical)
     assert stub.objects[KEY].content == bytes_of(given)
-    assert stub.operations()[-len(requests) :] == requests
-    assert count(stub, requests[0]) == 1
-    assert not stub.uploads
+    assert stub.operations()[-2:] == ["PutObject", "HeadObject"]
 
 
-def test_f126_put_when_another_object_is_found_after_a_lost_answer_is_a_conflict(
-    stub: ObjectStub, hasty: S3Store
-) -> None:
+def test_f126_put_when_another_object_is_found_conflicts(stub: ObjectStub, hasty: S3Store) -> None:
     """The store compares the object that it finds, and reports a conflict."""
     stub.befall("PutObject", Trouble.NOT_DONE_LATE)
     hasty.head(KEY)
@@ -112,7 +84,7 @@ def test_f126_put_when_another_object_is_found_after_a_lost_answer_is_a_conflict
 
 
 def test_f126_put_when_nobody_ever_answers_is_unknown(stub: ObjectStub, hasty: S3Store) -> None:
-    """A put without an answer is unknown while no object is there: it may still arrive."""
+    """A put whose last attempt had no answer is unknown, because it may still arrive."""
     attempts = POLICIES[S3FaultKind.TIMED_OUT].attempts_max
     stub.befall("PutObject", *[Trouble.NOT_DONE_LATE] * attempts)
     outcome = hasty.put(KEY, content(PIECE))
@@ -121,9 +93,7 @@ def test_f126_put_when_nobody_ever_answers_is_unknown(stub: ObjectStub, hasty: S
     assert count(stub, "PutObject") == attempts
 
 
-def test_f126_put_when_looking_fails_too_is_settled_by_the_condition(
-    stub: ObjectStub, store: S3Store
-) -> None:
+def test_f126_put_when_looking_fails_settles_by_condition(stub: ObjectStub, store: S3Store) -> None:
     """A repeated put meets the object of its first attempt and recognises it as its own."""
     store.head(KEY)
     stub.befall("PutObject", Trouble.ANSWER_LOST)
@@ -132,10 +102,8 @@ def test_f126_put_when_looking_fails_too_is_settled_by_the_condition(
     assert count(stub, "PutObject") == 2
 
 
-def test_put_when_the_store_keeps_asking_for_patience_gives_up_and_nothing_is_there(
-    stub: ObjectStub, store: S3Store, bucket: Bucket
-) -> None:
-    """A put gives up after bounded, growing pauses, and has written nothing."""
+def test_put_gives_up_on_slow_store(stub: ObjectStub, store: S3Store, bucket: Bucket) -> None:
+    """A put that the store keeps delaying gives up after bounded, growing pauses."""
     policy = POLICIES[S3FaultKind.THROTTLED]
     stub.befall("PutObject", *[Trouble.THROTTLED] * 100)
     with pytest.raises(StoreUnavailable, match="SlowDown"):
@@ -147,18 +115,30 @@ def test_put_when_the_store_keeps_asking_for_patience_gives_up_and_nothing_is_th
     assert not stub.objects
 
 
-def test_range_when_the_answer_is_short_is_asked_for_again(
-    stub: ObjectStub, hasty: S3Store, bucket: Bucket
-) -> None:
-    """A short answer to a range is requested again; a range that stays short is an error."""
+def test_put_when_bytes_stay_damaged_is_refused(stub: ObjectStub, store: S3Store) -> None:
+    """The store never keeps bytes that do not match their checksum."""
+    stub.befall("PutObject", *[Trouble.DAMAGED] * 9)
+    outcome = store.put(KEY, content(PIECE))
+    assert isinstance(outcome, PutRefused)
+    assert outcome.reason is PutRefusal.CHECKSUM
+    assert not stub.objects
+
+
+def test_short_answer_of_range_is_asked(stub: ObjectStub, hasty: S3Store, bucket: Bucket) -> None:
+    """A short answer to a range is requested again and never taken for the whole."""
     hasty.put(KEY, content(PIECE))
     troubles = (Trouble.SHORT, Trouble.ANSWER_LOST, Trouble.ANSWER_LATE, Trouble.THROTTLED)
     stub.befall("GetObject", *troubles)
     assert hasty.get(KEY, 10, PIECE) == bytes_of(content(PIECE))[10:]
     assert len(bucket.pauses) == len(troubles)
+
+
+def test_range_when_the_answer_stays_short_is_an_error(stub: ObjectStub, store: S3Store) -> None:
+    """A range whose every answer is short is an error."""
+    store.put(KEY, content(PIECE))
     stub.befall("GetObject", *[Trouble.SHORT] * 100)
     with pytest.raises(StoreUnavailable):
-        hasty.get(KEY, 0, PIECE)
+        store.get(KEY, 0, PIECE)
 
 
 def test_listing_when_a_page_is_short_is_asked_for_again(stub: ObjectStub, store: S3Store) -> None:
@@ -168,6 +148,33 @@ def test_listing_when_a_page_is_short_is_asked_for_again(stub: ObjectStub, store
     stub.befall("ListObjectsV2", Trouble.SHORT, Trouble.BROKEN, Trouble.ANSWER_LOST)
     found: list[ListedObject] = list(store.list("a/"))
     assert [listed.key for listed in found] == keys
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [Trouble.THROTTLED, Trouble.BROKEN, Trouble.CUT, Trouble.DAMAGED, Trouble.ANSWER_LOST],
+)
+def test_failed_part_is_sent_again(stub: ObjectStub, store: S3Store, trouble: Trouble) -> None:
+    """A failed part is sent again alone, from memory, and the object is whole."""
+    stub.befall("UploadPart", trouble, trouble)
+    given = content(PARTS)
+    assert store.put_stream(KEY, ContentStream(given.pieces(), lambda: given.sum)) == ObjectWritten(
+        *given.sum
+    )
+    assert stub.objects[KEY].content == bytes_of(given)
+    assert count(stub, "UploadPart") == 3 + 2
+    assert not stub.uploads
+
+
+@pytest.mark.parametrize("trouble", [Trouble.ANSWER_LOST, Trouble.ANSWER_LATE])
+def test_f126_lost_completion_is_found(stub: ObjectStub, hasty: S3Store, trouble: Trouble) -> None:
+    """A completed upload whose answer was lost is found as an object."""
+    stub.befall("CompleteMultipartUpload", trouble)
+    given = content(PARTS)
+    assert isinstance(hasty.put(KEY, given), ObjectIdentical)
+    assert stub.objects[KEY].content == bytes_of(given)
+    assert count(stub, "CompleteMultipartUpload") == 1
+    assert not stub.uploads
 
 
 @pytest.mark.parametrize(
@@ -191,9 +198,7 @@ def test_f122_upload_when_it_cannot_go_on_is_ended(
     assert not stub.objects
 
 
-def test_completion_when_nobody_answers_and_the_end_is_not_confirmed_is_unknown(
-    stub: ObjectStub, hasty: S3Store
-) -> None:
+def test_completion_when_nothing_answers_is_unknown(stub: ObjectStub, hasty: S3Store) -> None:
     """The outcome is unknown where the store answered neither the completion nor the abort."""
     stub.befall("CompleteMultipartUpload", *[Trouble.NOT_DONE_LATE] * 4)
     stub.befall("AbortMultipartUpload", *[Trouble.DENIED] * 2)
@@ -229,24 +234,18 @@ def test_upload_when_somebody_sweeps_it_is_refused(stub: ObjectStub, store: S3St
     assert not stub.objects
 
 
-def test_put_that_cannot_be_stored_is_refused(
+def test_upload_of_more_parts_than_can_be_when_written_is_refused(
     stub: ObjectStub, store: S3Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store keeps no damaged bytes; more parts than S3 allows are refused before it does so."""
-    stub.befall("PutObject", *[Trouble.DAMAGED] * 9)
-    outcome = store.put(KEY, content(PIECE))
-    assert isinstance(outcome, PutRefused)
-    assert outcome.reason is PutRefusal.CHECKSUM
+    """A write with more parts than S3 allows is refused beforehand and leaves nothing."""
     monkeypatch.setattr("spark_tiering.stores.s3_parts.PARTS_MAX", 2)
     outcome = store.put(KEY, content(PARTS))
     assert isinstance(outcome, PutRefused)
     assert outcome.reason is PutRefusal.TOO_LARGE
-    assert (stub.objects, stub.uploads) == ({}, {})
+    assert not stub.uploads
 
 
-def test_endpoint_that_ignores_conditions_when_probed_is_named(
-    stub: ObjectStub, store: S3Store
-) -> None:
+def test_endpoint_that_ignores_conditions_is_named(stub: ObjectStub, store: S3Store) -> None:
     """One probe detects an endpoint that overwrites objects or accepts damaged ones."""
     stub.ignores_conditions = stub.ignores_sums = True
     stub.tells_sums = False
@@ -263,9 +262,7 @@ def test_endpoint_that_ignores_conditions_when_probed_is_named(
 
 
 @pytest.mark.parametrize("size_bytes", [PIECE, PARTS], ids=["piece", "parts"])
-def test_put_where_conditions_are_ignored_looks_first(
-    stub: ObjectStub, bucket: Bucket, size_bytes: int
-) -> None:
+def test_put_without_conditions_looks(stub: ObjectStub, bucket: Bucket, size_bytes: int) -> None:
     """Without conditions a put finds an existing object before it sends anything."""
     stub.ignores_conditions = True
     given = content(size_bytes)
@@ -277,9 +274,7 @@ def test_put_where_conditions_are_ignored_looks_first(
     assert stub.objects[KEY].content == bytes_of(given)
 
 
-def test_f128_object_without_a_checksum_when_compared_is_read(
-    stub: ObjectStub, store: S3Store
-) -> None:
+def test_f128_object_without_a_checksum_is_read(stub: ObjectStub, store: S3Store) -> None:
     """The store compares bytes where it has no checksum."""
     stub.tells_sums = False
     store.put(KEY, content(PIECE))
@@ -288,9 +283,7 @@ def test_f128_object_without_a_checksum_when_compared_is_read(
     assert count(stub, "GetObject") == 2
 
 
-def test_archived_object_when_read_is_a_finding_of_its_own(
-    stub: ObjectStub, store: S3Store
-) -> None:
+def test_archived_object_when_read_is_its_own_finding(stub: ObjectStub, store: S3Store) -> None:
     """An object that must be restored is neither absent nor an error, until it is restored."""
     store.put(KEY, content(PIECE))
     kept = stub.objects[KEY]
@@ -311,6 +304,7 @@ def test_archived_object_when_read_is_a_finding_of_its_own(
     assert not restored.is_archived
 
 
+@pytest.mark.usefixtures("credentials")
 def test_store_when_nobody_listens_is_unavailable() -> None:
     """An address without a store is one error after a bounded number of attempts."""
     (port,) = free_ports(1)

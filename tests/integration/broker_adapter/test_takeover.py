@@ -57,10 +57,7 @@ async def test_clients_of_two_starts_then_earlier_ends(caplog: pytest.LogCapture
                 assert not first.statistics().is_connected
                 assert first.statistics().superseded == 3
                 await again.wait_ready(OTHER)
-                assert served.engine.assignment.user == {
-                    TP,
-                    OTHER,
-                }
+                assert served.engine.assignment.user == {TP, OTHER}
                 assert not await again.is_ready(TP)
                 again.on_stop_partitions([TP])
                 await until(lambda: served.engine.assignment.user == {OTHER}, 10)

@@ -21,14 +21,7 @@ from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.wire.values import delete_value, segment_value, update_value
 from tests.support.builders import finished, partition_delete, segment_id, started, update
 from tests.support.engines import World
-from tests.support.server.frame_client_calls import (
-    ORDERS,
-    OTHER,
-    PLACES,
-    add,
-    copy,
-    serving,
-)
+from tests.support.server.frame_client_calls import ORDERS, OTHER, PLACES, add, copy, serving
 from tests.support.server.frame_servers import RoleDoor, listening
 from tests.support.server.raw_frames import connected, greeted, wire
 

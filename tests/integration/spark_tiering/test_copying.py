@@ -131,11 +131,7 @@ def test_segments_that_a_broker_wrote_when_copied_then_read_back(store: LocalSto
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_segment_when_it_is_not_what_was_planned_then_nothing_is_written(
-    store: LocalStore,
-    name: str,
-    planned: dict[str, Any],
-    files: MemoryFiles,
-    outcome: UnitOutcome,
+    store: LocalStore, name: str, planned: dict[str, Any], files: MemoryFiles, outcome: UnitOutcome
 ) -> None:
     """A segment that differs from its plan ends the unit with a reason and no object."""
     result = run(copy_task(files, planned_from=EXAMPLE, **planned), store)

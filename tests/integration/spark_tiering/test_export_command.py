@@ -150,9 +150,7 @@ def test_export_when_a_manifest_is_damaged_names_it(place: TierPlace, tmp_path: 
     assert manifest.name in warning
 
 
-def test_export_when_something_is_missing_then_fails_on_request_only(
-    flags: list[str],
-) -> None:
+def test_export_when_something_is_missing_then_fails_on_request_only(flags: list[str]) -> None:
     """An export with gaps fails only when the caller asks for that exit code."""
     asked = ["--range", "orders-3@0:10000", "--output", "json"]
     export(*flags, *asked)

@@ -56,10 +56,7 @@ def cut_log(place: TierPlace) -> None:
 
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [
-        (copy_one, StaleReason.METADATA_CHANGED),
-        (cut_log, StaleReason.SEGMENT_CHANGED),
-    ],
+    [(copy_one, StaleReason.METADATA_CHANGED), (cut_log, StaleReason.SEGMENT_CHANGED)],
     ids=["metadata", "source"],
 )
 def test_plan_when_what_it_stands_on_has_changed_then_is_refused_with_nothing_done(

@@ -48,9 +48,7 @@ MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
-def test_rebuild_when_the_metadata_is_lost_then_answers_are_as_before(
-    tmp_path: Path,
-) -> None:
+def test_rebuild_when_the_metadata_is_lost_then_answers_are_as_before(tmp_path: Path) -> None:
     """A rebuild of two partitions answers every look-up as before the log was lost."""
     place = TierPlace(tmp_path)
     place.run()
@@ -75,9 +73,7 @@ def test_rebuild_when_the_metadata_is_lost_then_answers_are_as_before(
     assert counted(lost.compare("--custom-metadata", "remote-size")) == {"equal": 4}
 
 
-def test_rebuild_when_two_brokers_copied_the_same_then_finds_the_later(
-    lost: Lost,
-) -> None:
+def test_rebuild_when_two_brokers_copied_the_same_then_finds_the_later(lost: Lost) -> None:
     """Of two brokers' copies of one range the rebuild makes the later one found, as before."""
     older = whole_segment("older", 0, 99, partition=ORDERS, broker_id=1, event_timestamp_ms=1)
     newer = whole_segment("newer", 0, 99, partition=ORDERS, broker_id=2, event_timestamp_ms=2)
@@ -271,9 +267,7 @@ def test_apply_when_it_was_broken_off_then_it_is_gone_on_with(lost: Lost) -> Non
         assert sum(tier.moment().positions.values()) == 4
 
 
-def test_apply_when_a_file_is_of_another_log_then_needs_consent(
-    lost: Lost,
-) -> None:
+def test_apply_when_a_file_is_of_another_log_then_needs_consent(lost: Lost) -> None:
     """A file of another log is refused in one line, unless the operator allows it."""
     lost.put(whole_segment(1))
     lost.finish(whole_segment("other", partition=LOGS))

@@ -194,11 +194,7 @@ def submitted(master: str, *options: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("module", "master", "text"),
     [
-        (
-            "pyspark.sql.connect.session",
-            "sc://127.0.0.1",
-            r"needs pip install 'pyspark\[connect",
-        ),
+        ("pyspark.sql.connect.session", "sc://127.0.0.1", r"needs pip install 'pyspark\[connect"),
         ("pyspark", "local[1]", r"pip install 'rlmm\[spark\]'"),
     ],
     ids=["connect", "spark"],

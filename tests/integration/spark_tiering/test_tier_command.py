@@ -159,9 +159,7 @@ def read_terminal(descriptor: int) -> bytes:
         return b""
 
 
-def test_job_on_a_terminal_when_terminated_then_finishes_its_copies(
-    tmp_path: Path,
-) -> None:
+def test_job_on_a_terminal_when_terminated_then_finishes_its_copies(tmp_path: Path) -> None:
     """On a terminal one line is rewritten; after SIGTERM the job finishes its copies."""
     more = [TopicIdPartition(ORDERS.topic_id, ORDERS.topic, number) for number in (7, 8)]
     partitions = [ORDERS, PAYMENTS, *more]

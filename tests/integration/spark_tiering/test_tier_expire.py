@@ -50,9 +50,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Command:
     return command
 
 
-def test_dry_run_when_a_limit_is_given_then_shows_and_changes_nothing(
-    tier: Command,
-) -> None:
+def test_dry_run_when_a_limit_is_given_then_shows_and_changes_nothing(tier: Command) -> None:
     """The dry run shows bytes, reasons and new log starts, and makes neither folder nor job."""
     before = trees(tier.place)
     result = expired(tier, "--retention-bytes", str(SIZES[1]))
@@ -108,9 +106,7 @@ def test_f117_strict_limits(copied: Command, flags: list[str], starts: list[int 
     assert [one["startAfter"] for one in told["partitions"]] == starts
 
 
-def test_f115_open_copy_when_abandoned_then_passes_every_deletion_state(
-    tier: Command,
-) -> None:
+def test_f115_open_copy_when_abandoned_then_passes_every_deletion_state(tier: Command) -> None:
     """An abandoned copy goes through CS, DS, DF: without DS it would return as a ghost."""
     lone = opened(tier.place, Uuid.of(7, 1), 251, 300)
     store = process_store(tier.place.store_settings)

@@ -36,9 +36,7 @@ DS = SegmentState.DELETE_SEGMENT_STARTED
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
-def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it(
-    tier: Command,
-) -> None:
+def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it(tier: Command) -> None:
     """A topic is left to its running copy job, and expires when that is over."""
     place = tier.place
     request = CareRequest(store=place.store_settings)
@@ -112,9 +110,7 @@ def test_f125_prefix_when_it_has_changed_then_old_objects_go_without_asking_twic
     assert first.start_offset < second.start_offset
 
 
-def test_f125_prefix_when_the_old_one_is_not_named_then_is_asked_for(
-    tmp_path: Path,
-) -> None:
+def test_f125_prefix_when_the_old_one_is_not_named_then_is_asked_for(tmp_path: Path) -> None:
     """Absent objects stop a run unless the operator declares them gone."""
     place = TierPlace(tmp_path, prefix="old/", partitions=(ORDERS,))
     assert place.run().is_fine
@@ -168,9 +164,7 @@ def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(tie
     assert tier.place.segments() == []
 
 
-def test_archive_when_the_local_log_begins_later_then_expires_nothing(
-    tier: Command,
-) -> None:
+def test_archive_when_the_local_log_begins_later_then_expires_nothing(tier: Command) -> None:
     """A later local log start expires nothing of an archive, unless asked for."""
     said: dict[str, Any] = {"retention_ms": -1, "is_applied": False, "cluster": told_cluster()}
     assert run(tier.place, **said).receipts == ()

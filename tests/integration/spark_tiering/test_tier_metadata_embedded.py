@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import (
-    ConfigError,
-    EventRejected,
-    FolderInUse,
-    LogUnavailable,
-    Stopped,
-)
+from rlmm.errors import ConfigError, EventRejected, FolderInUse, LogUnavailable, Stopped
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.partition import AppendOutcome

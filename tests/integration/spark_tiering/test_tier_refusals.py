@@ -212,9 +212,7 @@ def journal(
     return newest
 
 
-def test_status_when_a_window_was_left_open_then_names_it(
-    copied_tier: Command,
-) -> None:
+def test_status_when_a_window_was_left_open_then_names_it(copied_tier: Command) -> None:
     """The status of an open window shows topic, step, job and trouble with exit code 1."""
     assert status(copied_tier).exit_code == 0
     left = journal(copied_tier, AdoptionStep.OPEN)

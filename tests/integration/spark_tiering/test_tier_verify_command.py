@@ -176,9 +176,7 @@ def test_metadata_when_it_is_in_copied_folders_then_the_same_is_found(tier: Comm
     assert "lost: orders-3, offsets 0-119" in result.stdout
 
 
-def test_metadata_when_a_service_has_it_then_is_asked_again_at_the_end(
-    tmp_path: Path,
-) -> None:
+def test_metadata_when_a_service_has_it_then_is_asked_again_at_the_end(tmp_path: Path) -> None:
     """Verify asks the service again before it reports, and counts meanwhile deleted segments."""
     with ServedMetadata() as served:
         place = TierPlace(tmp_path, metadata=served.access)

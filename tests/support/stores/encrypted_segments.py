@@ -17,11 +17,7 @@ from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from spark_tiering.layout.chunk_index import FixedChunks, VariableChunks
 from spark_tiering.layout.encryption import SEALED_BYTES

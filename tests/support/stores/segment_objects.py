@@ -65,11 +65,7 @@ def listed(segment: SegmentMetadata, modified_ms: int = 0) -> ListedSet:
 
 
 def put_set(
-    folder: Path,
-    segment: SegmentMetadata,
-    *,
-    prefix: str = "",
-    kinds: Collection[ObjectKind] = ALL,
+    folder: Path, segment: SegmentMetadata, *, prefix: str = "", kinds: Collection[ObjectKind] = ALL
 ) -> dict[ObjectKind, Path]:
     folder.mkdir(exist_ok=True)
     keys = object_keys(segment.id, segment.start_offset, prefix)

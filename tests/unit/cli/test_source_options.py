@@ -232,8 +232,7 @@ def test_shared_flags_are_those_of_the_list_and_of_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    ["--sidecar h:1 --wide nested deep-look", "--sidecar=h:1 nested deep-look --wide"],
+    "words", ["--sidecar h:1 --wide nested deep-look", "--sidecar=h:1 nested deep-look --wide"]
 )
 def test_shared_flags_are_taken_before_the_command_as_well(words: str) -> None:
     """Shared flags may stand before the command, as in Kafka's tools."""

@@ -7,14 +7,7 @@ import asyncio
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import (
-    AssignmentLost,
-    InvalidArgument,
-    NotAssigned,
-    NotReady,
-    OverBudget,
-    Stopped,
-)
+from rlmm.errors import AssignmentLost, InvalidArgument, NotAssigned, NotReady, OverBudget, Stopped
 from rlmm.gate.settings import GateSettings
 from rlmm.log.memory.partition import BoundsFault
 from rlmm.metadata.assignment import Assignment

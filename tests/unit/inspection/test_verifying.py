@@ -13,11 +13,7 @@ from rlmm.inspection.cluster_facts import PartitionOffsets
 from rlmm.inspection.event_record import EventRecord
 from rlmm.inspection.late_finishes import LATE_FINISH, CopyTimes
 from rlmm.inspection.moment import PartitionSummary
-from rlmm.inspection.verify import (
-    broken_rules,
-    verify_partition,
-    verify_places,
-)
+from rlmm.inspection.verify import broken_rules, verify_partition, verify_places
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard

@@ -123,10 +123,7 @@ UNREADABLE: dict[str, tuple[Callable[[bytes], object], bytes]] = {
     "metadata: empty": (parse_partition_metadata, b""),
     "metadata: no id": (parse_partition_metadata, b"version: 0\n"),
     "metadata: no version": (parse_partition_metadata, b"topic_id: AAECAwQFBgcICQoLDA0ODw"),
-    "metadata: zero id": (
-        parse_partition_metadata,
-        b"version: 0\ntopic_id: " + b"A" * 22,
-    ),
+    "metadata: zero id": (parse_partition_metadata, b"version: 0\ntopic_id: " + b"A" * 22),
     "metadata: short": (parse_partition_metadata, b"version: 0\ntopic_id: AAEC"),
     "metadata: no base64": (parse_partition_metadata, b"version: 0\ntopic_id: !!!!"),
     "metadata: no text": (parse_partition_metadata, b"\xff"),

@@ -112,9 +112,7 @@ def test_flipped_bit_shows_in_the_sum_and_loses_a_batch(place: TierPlace, one: S
     assert told(verify(place, DEEP)) == [("TIER-BATCH-DAMAGED", "log", [[50, 59]])]
 
 
-def test_log_when_a_chunk_is_damaged_loses_batches(
-    tiered: Callable[..., TierPlace],
-) -> None:
+def test_log_when_a_chunk_is_damaged_loses_batches(tiered: Callable[..., TierPlace]) -> None:
     """A damaged chunk loses its batches, up to the next one that the offset index names."""
     place = tiered(ZSTD)
     one = stored(place)

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES
 
 
-def test_f125_changed_prefix_finds_old_objects(
-    tiered: Callable[..., TierPlace],
-) -> None:
+def test_f125_changed_prefix_finds_old_objects(tiered: Callable[..., TierPlace]) -> None:
     """Objects under an old prefix count as whole for one extra request."""
     place = tiered(prefix="old/")
     lost = verify(place, prefix="new/")
@@ -43,9 +41,7 @@ def test_f125_changed_prefix_finds_old_objects(
     assert any("older prefix" in note for note in report.notes)
 
 
-def test_f125_custom_metadata_names_the_old_prefix(
-    tiered: Callable[..., TierPlace],
-) -> None:
+def test_f125_custom_metadata_names_the_old_prefix(tiered: Callable[..., TierPlace]) -> None:
     """Custom metadata with the old prefix leads verify to a segment without an option."""
     place = tiered(prefix="old/")
     for at in range(4):

@@ -131,9 +131,7 @@ def test_evidence_when_a_copy_is_open_then_says_who_started_it_and_what_is_there
     ours = plan.started_event(ORDERS, copy, 1)
     foreign = replace(ours, id=SegmentId(ORDERS, Uuid.of(9, 9)))
     done = replace(
-        ours,
-        id=SegmentId(ORDERS, Uuid.of(9, 8)),
-        state=SegmentState.COPY_SEGMENT_FINISHED,
+        ours, id=SegmentId(ORDERS, Uuid.of(9, 8)), state=SegmentState.COPY_SEGMENT_FINISHED
     )
     metadata.segments = [ours, foreign, done]
     JobRecords(at.jobs, at.job_id).write_plan(format_plan(plan))

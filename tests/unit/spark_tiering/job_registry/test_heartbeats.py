@@ -40,8 +40,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"number": 4}, {"state": "paused"}, {"expiresAtMs": 10**30}, {"host": "h" * 1_000}],
+    "changed", [{"number": 4}, {"state": "paused"}, {"expiresAtMs": 10**30}, {"host": "h" * 1_000}]
 )
 def test_beat_when_it_cannot_be_read_then_never_expires(changed: dict[str, object]) -> None:
     """A heartbeat that cannot be read never expires, as its job may be a newer version's."""

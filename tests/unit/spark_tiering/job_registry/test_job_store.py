@@ -6,12 +6,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
 from rlmm.metadata.ids import Uuid
-from spark_tiering.job_registry.job_store import (
-    JobStore,
-    JobTopic,
-    number_of,
-    read_fields,
-)
+from spark_tiering.job_registry.job_store import JobStore, JobTopic, number_of, read_fields
 from spark_tiering.stores.results import ObjectArchived, PutRefusal, PutRefused
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tier.jobs import ORDERS, PREFIX, job_id
@@ -72,8 +67,7 @@ def test_write_when_every_outcome_is_unknown_then_nobody_can_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "error"),
-    [(PutRefusal.NO_ROOM, StoreUnavailable), (PutRefusal.KEY, StoreUnsuitable)],
+    ("reason", "error"), [(PutRefusal.NO_ROOM, StoreUnavailable), (PutRefusal.KEY, StoreUnsuitable)]
 )
 def test_write_when_it_is_refused_then_raised(
     reason: PutRefusal, error: type[Exception], monkeypatch: pytest.MonkeyPatch

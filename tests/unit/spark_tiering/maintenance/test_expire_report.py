@@ -57,9 +57,7 @@ def left(settings: LocalSettings) -> list[str]:
     return [one.key for one in process_store(settings).list()]
 
 
-def test_f118_unit_when_objects_are_gone_or_not_then_deletes_all(
-    settings: LocalSettings,
-) -> None:
+def test_f118_unit_when_objects_are_gone_or_not_then_deletes_all(settings: LocalSettings) -> None:
     """The removal deletes only named objects, and reports whether a manifest was there."""
     task = pickle.loads(pickle.dumps(RemovalTask(settings, "tier/", (), TARGETS)))
     removals = remove(task)

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rlmm.errors import (
-    ConfigError,
-    LogNotPermitted,
-    LogUnavailable,
-    Stopped,
-    UnsupportedVersion,
-)
+from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable, Stopped, UnsupportedVersion
 from rlmm.kafka_messages.configs import AlterTopicRequest, TopicRequestOutcome
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.offsets import (

@@ -32,10 +32,7 @@ def batch(base_offset: int, epoch: int) -> LogBatch:
         pytest.param(b"0\n1\n4 0\n\n", Kind.DAMAGED, "2 lines", id="blank last line"),
         pytest.param(b"\xff\xfe", Kind.DAMAGED, "no text", id="no text"),
         pytest.param(
-            b"0\n1\n" + b"9" * 5000 + b" 0\n",
-            Kind.DAMAGED,
-            "no leader",
-            id="long number",
+            b"0\n1\n" + b"9" * 5000 + b" 0\n", Kind.DAMAGED, "no leader", id="long number"
         ),
         pytest.param(b"0\n2\n4 0\n4 9\n", Kind.UNORDERED, "(4, 9)", id="epoch twice"),
         pytest.param(b"0\n2\n4 9\n5 9\n", Kind.UNORDERED, "(5, 9)", id="offset twice"),

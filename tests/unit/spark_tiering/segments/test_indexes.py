@@ -65,24 +65,15 @@ def judge_times(content: bytes, batches: list[LogBatch] = BATCHES) -> SegmentFin
         pytest.param(offset_index((19, 1000)) + bytes(800), Kind.UNTRIMMED, "entry 1", id="zeros"),
         pytest.param(offset_index((39, 3000), (19, 1000)), Kind.UNORDERED, "entry 1", id="swapped"),
         pytest.param(
-            offset_index((19, 1000), (19, 2000)),
-            Kind.UNORDERED,
-            "(19, 2000)",
-            id="twice",
+            offset_index((19, 1000), (19, 2000)), Kind.UNORDERED, "(19, 2000)", id="twice"
         ),
         pytest.param(
-            offset_index((19, 1000), (29, 1000)),
-            Kind.UNORDERED,
-            "(29, 1000)",
-            id="one byte",
+            offset_index((19, 1000), (29, 1000)), Kind.UNORDERED, "(29, 1000)", id="one byte"
         ),
         pytest.param(offset_index((-3, 1000)), Kind.UNORDERED, "-3", id="negative offset"),
         pytest.param(offset_index((19, -1)), Kind.UNORDERED, "-1", id="negative position"),
         pytest.param(
-            offset_index((25, 1001)),
-            Kind.WRONG,
-            "begins at byte 1001",
-            id="no batch there",
+            offset_index((25, 1001)), Kind.WRONG, "begins at byte 1001", id="no batch there"
         ),
         pytest.param(offset_index((19, 2000)), Kind.WRONG, "offset 119", id="begins too late"),
         pytest.param(offset_index((49, 5000)), Kind.OUTSIDE, "byte 5000", id="behind"),

@@ -52,10 +52,7 @@ SWAPPED = GOOD[f"{SECOND}.index"][8:] + GOOD[f"{SECOND}.index"][:8]
         pytest.param(TXN, Kind.MISSING, {"txnindex": None}, id="aborts missing"),
         pytest.param(TXN, Kind.WRONG, {"txnindex": b""}, id="aborts empty"),
         pytest.param(
-            TXN,
-            Kind.TORN,
-            {"txnindex": GOOD[f"{SECOND}.txnindex"][:-1]},
-            id="aborts torn",
+            TXN, Kind.TORN, {"txnindex": GOOD[f"{SECOND}.txnindex"][:-1]}, id="aborts torn"
         ),
         pytest.param(SNAPSHOT, Kind.MISSING, {"snapshot": None}, id="snapshot missing"),
         pytest.param(SNAPSHOT, Kind.DAMAGED, {"snapshot": b""}, id="snapshot empty"),

@@ -58,25 +58,16 @@ def row(*fields: int, version: int = 0) -> bytes:
         pytest.param(GOOD[34:] + GOOD[:34], Kind.WRONG, "offset 140", id="swapped"),
         pytest.param(GOOD + row(9, 155, 160, 161), Kind.WRONG, "at offset 160", id="a commit"),
         pytest.param(
-            row(7, 90, 130, 131) + GOOD,
-            Kind.WRONG,
-            "at offset 130",
-            id="no marker there",
+            row(7, 90, 130, 131) + GOOD, Kind.WRONG, "at offset 130", id="no marker there"
         ),
         pytest.param(row(7, 101, 140, 120) + GOOD[34:], Kind.WRONG, "begins at 101", id="too late"),
         pytest.param(row(7, 99, 140, 120) + GOOD[34:], Kind.WRONG, "begins at 99", id="too early"),
         pytest.param(
-            row(7, 100, 140, 121) + GOOD[34:],
-            Kind.WRONG,
-            "stable offset 121",
-            id="stable",
+            row(7, 100, 140, 121) + GOOD[34:], Kind.WRONG, "stable offset 121", id="stable"
         ),
         pytest.param(row(6, 100, 140, 120) + GOOD[34:], Kind.WRONG, "producer 6", id="producer"),
         pytest.param(
-            row(7, 100, 140, 120, version=1) + GOOD[34:],
-            Kind.DAMAGED,
-            "version 1",
-            id="v1",
+            row(7, 100, 140, 120, version=1) + GOOD[34:], Kind.DAMAGED, "version 1", id="v1"
         ),
     ],
 )

@@ -57,11 +57,7 @@ def changed(at: int, value: int, content: bytes = LOG) -> bytes:
         pytest.param(LOG + b"\0" * 5, Kind.TORN, 1549, "5 bytes", id="few zeros"),
         pytest.param(LOG + b"\0" * 9_000, Kind.UNTRIMMED, 1549, "9000 bytes", id="zeros"),
         pytest.param(
-            LOG + b"\0" * 9_000 + b"\1",
-            Kind.DAMAGED,
-            1549,
-            "zeros",
-            id="zeros, then not",
+            LOG + b"\0" * 9_000 + b"\1", Kind.DAMAGED, 1549, "zeros", id="zeros, then not"
         ),
         pytest.param(changed(1000, 0), Kind.DAMAGED, 0, "crc", id="a bit of a record"),
         pytest.param(changed(1180, 255), Kind.TORN, 1171, "", id="length of 16 MB"),

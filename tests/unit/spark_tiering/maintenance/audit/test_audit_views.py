@@ -95,9 +95,7 @@ def test_f125_upload_under_two_prefixes_is_told_once() -> None:
         assert codes(report) == {"TIER-UPLOAD-OPEN": 1}
 
 
-def test_f125_orphans_under_an_old_prefix_are_deleted_there_alone(
-    tier: AuditedTier,
-) -> None:
+def test_f125_orphans_under_an_old_prefix_are_deleted_there_alone(tier: AuditedTier) -> None:
     """Each deletion of an orphan goes to the prefix under which the object was seen."""
     tier.bring(segment_of(1), DF, prefix="before/")
     tier.audit(old_prefixes=("before/",))
@@ -109,9 +107,7 @@ def test_f125_orphans_under_an_old_prefix_are_deleted_there_alone(
     assert all(key.startswith("before/") for key in deleted)
 
 
-def test_audit_when_segments_change_meanwhile_then_has_no_finding(
-    tier: AuditedTier,
-) -> None:
+def test_audit_when_segments_change_meanwhile_then_has_no_finding(tier: AuditedTier) -> None:
     """A segment copied or deleted during the audit is neither missing nor an orphan."""
     new, old = segment_of(1, 100, 199), segment_of(2, 0, 99)
     tier.bring(old, CF)
@@ -131,9 +127,7 @@ def test_audit_when_segments_change_meanwhile_then_has_no_finding(
     assert not tier.orphans
 
 
-def test_tier_when_local_segments_go_after_the_read_then_has_no_gap(
-    tier: AuditedTier,
-) -> None:
+def test_tier_when_local_segments_go_after_the_read_then_has_no_gap(tier: AuditedTier) -> None:
     """The earlier local log start counts: segments deleted after the read leave no gap."""
     with_cluster(tier, local_start=200)
     assert tier.cluster is not None
@@ -150,9 +144,7 @@ def test_tier_when_local_segments_go_after_the_read_then_has_no_gap(
     assert tier.audit().overall is AuditVerdict.CLEAN
 
 
-def test_audit_when_a_segment_is_deleted_late_then_is_not_missing(
-    tier: AuditedTier,
-) -> None:
+def test_audit_when_a_segment_is_deleted_late_then_is_not_missing(tier: AuditedTier) -> None:
     """A segment deleted before its report is not missing, as the audit reads the metadata again."""
     old = segment_of(2, 0, 99)
     tier.bring(old, CF)
@@ -195,9 +187,7 @@ def test_segment_in_the_store_alone_is_not_missing(tier: AuditedTier, tmp_path: 
     assert not [call for call in tier.store.calls if call[0] == "list"]
 
 
-def test_f119_orphans_of_an_inventory_without_store_have_no_manifest(
-    tmp_path: Path,
-) -> None:
+def test_f119_orphans_of_an_inventory_without_store_have_no_manifest(tmp_path: Path) -> None:
     """Without its store a set with a manifest is no orphan, as its end cannot be read."""
     whole, part = segment_of(1), segment_of(2, 100, 199)
     keys = [*object_keys(whole.id, 0, "tier/").values(), object_keys(part.id, 100, "tier/")[LOG]]
@@ -222,9 +212,7 @@ def test_f119_objects_that_no_metadata_knows_when_young_are_in_flight(tier: Audi
     assert [one.proof for one in tier.orphans] == [OrphanProof.PARTITION_DELETED]
 
 
-def test_f119_unknown_topic_is_proof_only_where_it_surely_is_gone(
-    tier: AuditedTier,
-) -> None:
+def test_f119_unknown_topic_is_proof_only_where_it_surely_is_gone(tier: AuditedTier) -> None:
     """A missing topic proves orphans only when the caller's rights show all topics."""
     with_cluster(tier)
     assert tier.cluster is not None
@@ -260,9 +248,7 @@ def test_audit_of_an_archive_finds_no_proof(tier: AuditedTier, *, is_embedded: b
     assert any(said in note for note in report.notes)
 
 
-def test_f116_half_finished_topic_deletion_is_listed_with_bytes(
-    tier: AuditedTier,
-) -> None:
+def test_f116_half_finished_topic_deletion_is_listed_with_bytes(tier: AuditedTier) -> None:
     """A half-finished topic deletion is listed by topic id with bytes and last event."""
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 100, 199), DS, kinds=(LOG,))
@@ -284,9 +270,7 @@ def test_f116_half_finished_topic_deletion_is_listed_with_bytes(
     assert tier.audit(min_age_ms=30 * DAY_MS).overall is AuditVerdict.CLEAN, "it may be going on"
 
 
-def test_f116_topic_gone_from_the_cluster_is_listed_until_it_is_empty(
-    tier: AuditedTier,
-) -> None:
+def test_f116_topic_gone_from_the_cluster_is_listed_until_it_is_empty(tier: AuditedTier) -> None:
     """A topic that the cluster lacks is listed until none of its segments is left."""
     with_cluster(tier)
     one = segment_of(1, partition=GONE)

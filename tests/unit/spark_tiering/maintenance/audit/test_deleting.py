@@ -149,9 +149,7 @@ def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -
     assert tier.audit().overall is AuditVerdict.CLEAN
 
 
-def test_report_when_its_orphans_are_deleted_is_fine_if_that_is_all(
-    tier: AuditedTier,
-) -> None:
+def test_report_when_its_orphans_are_deleted_is_fine_if_that_is_all(tier: AuditedTier) -> None:
     """A deletion within its limit leaves the rest, and a report is fine when nothing is left."""
     report = tier.audit()
     assert not report.is_fine

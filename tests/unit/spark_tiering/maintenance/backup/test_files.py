@@ -102,9 +102,7 @@ def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
         pytest.param([replace(EVENT, timestamp_ms=-2)], id="no time"),
     ],
 )
-def test_order_when_rows_cannot_be_so_then_is_wrong(
-    rows: list[BackupRow | LostOffsets],
-) -> None:
+def test_order_when_rows_cannot_be_so_then_is_wrong(rows: list[BackupRow | LostOffsets]) -> None:
     """Rows out of order or bounds are refused at the first such row."""
     order = BackupOrder(HEADER)
     assert [bool(order.wrong(row)) for row in rows] == [False] * (len(rows) - 1) + [True]
@@ -338,9 +336,7 @@ def test_backup_when_it_is_of_something_else_then_is_refused(tmp_path: Path) -> 
         open_backup(table)
 
 
-def test_backup_when_it_is_changed_meanwhile_then_its_second_read_fails(
-    tmp_path: Path,
-) -> None:
+def test_backup_when_it_is_changed_meanwhile_then_its_second_read_fails(tmp_path: Path) -> None:
     """A backup changed after its check is refused in its second reading, before it is used."""
     path = write(tmp_path / "a.jsonl")
     backup = open_backup(path)

@@ -161,9 +161,7 @@ def test_lost_offsets_of_part_of_a_segment_are_that_part() -> None:
         max_size=8,
     )
 )
-def test_lost_offsets_are_those_nothing_whole_has(
-    drawn: list[tuple[int, int, bool, int]],
-) -> None:
+def test_lost_offsets_are_those_nothing_whole_has(drawn: list[tuple[int, int, bool, int]]) -> None:
     """For any segments the lost offsets of each epoch are those that no whole segment holds."""
     segments = [
         segment(n, first, first + more, epochs=((epoch, first),))
