@@ -9,7 +9,6 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode, decode_partition_key
 from rlmm.metadata.encoding import encode_custom, encode_writer
-from rlmm.metadata.epoch_state import EpochState
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
@@ -85,13 +84,6 @@ class PythonShard(ShardAnswers):
         partition = decode_partition_key(state.key)
         assert partition is not None, state.key.hex()
         return partition
-
-    def raise_watermark(self, partition: TopicIdPartition, epoch: int, highest: int) -> None:
-        key = partition.key
-        state = self._states.setdefault(key, PartitionState(key))
-        entry = state.epochs.setdefault(epoch, EpochState(epoch))
-        if entry.highest is None or entry.highest < highest:
-            entry.highest = highest
 
     # ---------------------------------------------------------------------------- applying
 

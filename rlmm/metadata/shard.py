@@ -153,9 +153,6 @@ class Shard(Protocol):
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
         """User partition, leader epoch and highest offset, where any copy was ever finished."""
 
-    def raise_watermark(self, partition: TopicIdPartition, epoch: int, highest: int) -> None:
-        """Raise a watermark to that of an earlier state, made from more records."""
-
     def validate(self) -> list[str]:
         """Return every broken internal rule, in words; empty when the state is sound."""
 

@@ -126,9 +126,7 @@ class Follower:
         except LogUnavailable as error:
             await self._pause(error)
         except LogTruncated as error:
-            # A leader whose epochs do not fit its own records says so each time it is read.
-            self._disowned = max(self._disowned, self.progress().position or -1)
-            self._give_up(str(error))
+            self._meet_truncation(error)
             await self._pause(error)
         except (LogNotPermitted, LogDamaged) as error:
             is_refused = isinstance(error, LogNotPermitted)
@@ -151,26 +149,21 @@ class Follower:
         async with self._applying:
             before, log_start = self._replay, bounds.log_start_offset
             shard, history = await self._known_state(bounds)
-            given_up = before.inherited if before is not None else None
-            if shard is not None and (
-                self._is_void or beginning(shard.position, bounds) is not ReplayStart.RESUME
-            ):
+            start = None if shard is None else beginning(shard.position, bounds)
+            if shard is not None and (self._is_void or start is not ReplayStart.RESUME):
                 self._warn_of_gap(shard.position, bounds)
-                if self._context.restore is not None and shard.position >= log_start:
-                    # Nobody can say how far back the log was cut: no kept state is to be trusted.
+            if shard is not None and (self._is_void or start is ReplayStart.BEYOND):
+                if self._context.restore is not None:
+                    # The log does not say how far back it was cut: no snapshot is to be trusted.
                     await self._context.restore.set_aside_beyond(self.partition, log_start)
-                if before is not None:
-                    before.inherit()  # it may not have come to it
-                shard, given_up = None, shard
+                shard = None
             if shard is None or history is None:
                 shard = self._context.make_shard(self.partition, log_start)
                 history = ReplayHistory(first_offset=log_start)
-                if given_up is not None and given_up.position < log_start:
-                    history.trimmed_before = log_start
                 self._context.incidents.forget(self.partition)
-            if before is None or shard is not before.shard:
-                self._renew_verdicts(shard.position)
-            self._replay = Replay(shard, history, bounds, asked_s, self._context.settings, given_up)
+            if before is None or shard is not before.shard or shard.position < log_start:
+                self._renew_verdicts(max(shard.position, log_start))
+            self._replay = Replay(shard, history, bounds, asked_s, self._context.settings)
             self._needs_beginning = self._is_void = False
             self._beginnings += 1
         self._context.listener.set_shard(self.partition, shard)
@@ -205,12 +198,14 @@ class Follower:
         return (None, None) if found is None else (found.shard, found.history)
 
     def _warn_of_gap(self, position: int, bounds: LogBounds) -> None:
-        is_trimmed = position < bounds.log_start_offset
-        gone = "retention removed what follows" if is_trimmed else "the log was cut"
+        if position < bounds.log_start_offset and not self._is_void:
+            gone = "retention removed the records behind it. The state is kept and read on from "
+            gone += "the log start offset; segments may be missing or deleted meanwhile"
+        else:
+            gone = "the log was cut. It is read anew from its start"
         _log.warning(
             "metadata partition %d: the state at offset %d does not fit the log, which has "
-            "[%d, %d): %s. It is read anew from its start; segments may be missing, "
-            "watermarks are kept",
+            "[%d, %d): %s",
             self.partition,
             position,
             bounds.log_start_offset,
@@ -299,6 +294,17 @@ class Follower:
         if not replay.take_bounds(bounds, asked_s):
             self._give_up(f"the log ended at {before} and ends at {bounds.high_watermark} now")
 
+    def _meet_truncation(self, error: LogTruncated) -> None:
+        """Begin again: with the same state after a trim, without it after a cut."""
+        position = -1 if self._replay is None else self._replay.shard.position
+        if error.log_start is not None and position < error.log_start:
+            self._needs_beginning = True
+            self._report_fact(PartitionReassigned(NotReadyReason.LOADING, str(error)))
+            return
+        # A leader whose epochs do not fit its own records says so each time it is read.
+        self._disowned = max(self._disowned, position)
+        self._give_up(str(error))
+
     def _give_up(self, detail: str) -> None:
         """Drop the state, since the log holds other records, and read anew."""
         self._needs_beginning = self._is_void = True
@@ -321,7 +327,7 @@ class Follower:
     def savable_position(self) -> int | None:
         """Return the position, if the state may be saved now, and there is anything to save."""
         replay = self._replay
-        if replay is None or self._is_void or not replay.is_settled:
+        if replay is None or self._is_void:
             return None
         position = replay.shard.position
         return None if position == replay.history.first_offset else position
@@ -330,7 +336,7 @@ class Follower:
         """Freeze the state, or that *of* one user partition, at one position; only reads go on."""
         async with self._applying:
             replay = self._replay
-            if replay is None or self._is_void or not replay.is_settled:
+            if replay is None or self._is_void:
                 return None
             parts = await copy_parts(replay.shard.freezing(of), self._now)
             return replay.shard.position, replay.history.copy(), parts

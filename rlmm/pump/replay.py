@@ -12,8 +12,8 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from rlmm.log.replay_progress import CaughtUp, FellBehind, NotReadyReason, ReplayProgress, StateLost
-from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.verdicts import COUNTED_APART, Rejected, RejectReason, Undecodable
+from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:
     from rlmm.log.protocol import LogBounds
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.pump.settings import PumpSettings
     from rlmm.records.damage import DamagedBatch
-    from rlmm.records.record_set import RecordSet
 
 _UNREACHED_MAX = 1_024
 """Log ends that are remembered; beyond it the newest replace those just before them."""
@@ -60,7 +59,6 @@ class Replay:
         bounds: LogBounds,
         now_s: float,
         settings: PumpSettings,
-        inherited: Shard | None = None,
     ) -> None:
         self.shard = shard
         self.history = history
@@ -75,22 +73,13 @@ class Replay:
         self._fell_behind = False
         self._refused: StateLost | None = None
         """Why the history was not accepted; good records after it make it no better."""
-        self._inherited = inherited
-        """A state that was given up, until its watermarks are taken over."""
-
-    @property
-    def inherited(self) -> Shard | None:
-        return self._inherited
+        if shard.position < bounds.log_start_offset:
+            self._pass_trimmed(bounds.log_start_offset)
 
     @property
     def is_at_ease(self) -> bool:
         """Return whether a judgement can wait for the timer: nothing depends on the next record."""
         return self.is_caught_up and not self._fell_behind
-
-    @property
-    def is_settled(self) -> bool:
-        """Return whether no watermark of an earlier state is left to take over."""
-        return self._inherited is None
 
     def progress(self, now_s: float) -> ReplayProgress:
         return ReplayProgress(
@@ -152,7 +141,6 @@ class Replay:
             return None  # an end that is only being reached opens nothing
         self._fell_behind = False
         if not self.is_caught_up:
-            self.inherit()
             self.is_caught_up = True
         return CaughtUp()
 
@@ -187,16 +175,10 @@ class Replay:
             return FellBehind(NotReadyReason.END_UNKNOWN, detail)
         return None
 
-    def inherit(self) -> None:
-        """Take over the watermarks of the state before, which never decrease."""
-        if self._inherited is None:
-            return
-        finished = PartitionDeleteState.DELETE_PARTITION_FINISHED
-        for partition, epoch, highest in self._inherited.watermarks():
-            delete = self.shard.partition_delete(partition)
-            if delete is None or delete.state is not finished:
-                self.shard.raise_watermark(partition, epoch, highest)
-        self._inherited = None
+    def _pass_trimmed(self, log_start: int) -> None:
+        """Go on at the log start offset, past records that retention removed unread."""
+        self.absorb(RecordSet(self.shard.partition, b"", log_start), 1)
+        self.history.trimmed_before = log_start
 
     def _count(self, report: Report) -> None:
         tally, history = report.tally, self.history

@@ -19,11 +19,11 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.shard_answers import ShardAnswers
 from rlmm.metadata.verdicts import APPLIED
-from rlmm.pump import pump
+from rlmm.pump import follower, pump
 from rlmm.pump import verdicts as listening
 from rlmm.pump import writer as publish
 from rlmm.pump.follower import Follower
-from rlmm.pump.replay import Replay
+from rlmm.pump.replay import Replay, ReplayStart
 from rlmm.pump.writer import EventWriter
 from rlmm.snapshot import store_io as shelf
 from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from rlmm.log.protocol import LogBounds
     from rlmm.log.replay_progress import Fact, ReplayProgress
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.verdicts import Verdict
@@ -110,6 +111,12 @@ async def _waits_for_ever(
 # ----------------------------------------------------------------------------------------- state
 
 
+def _drops_trimmed_states(position: int, bounds: LogBounds) -> ReplayStart:
+    if bounds.log_start_offset <= position <= bounds.high_watermark:
+        return ReplayStart.RESUME
+    return ReplayStart.BEYOND
+
+
 def _holes_do_not_count(shard: PythonShard, next_offset: int, turn: Any) -> None:
     """Skip gaps without counting them."""
     del turn
@@ -135,7 +142,7 @@ async def _freezes_late(follower: Follower, of: TopicIdPartition | None = None) 
     """Make the images when they are written instead of now."""
     assert of is None, of
     replay = follower._replay
-    if replay is None or not replay.is_settled:
+    if replay is None:
         return None
     shard = replay.shard
     parts: list[Any] = [
@@ -217,10 +224,7 @@ BROKEN = (
     _broken("unchecked writer", "I8", PythonShard, "admit", lambda *_: None),
     _broken("erased metadata", "I8", publish, "_with_custom", lambda event, _: event),
     _broken("strange record", "I8", publish, "encode", lambda event: encode(event) + b"\0"),
-    _broken(
-        *("falling watermark", "I7", Replay, "inherit"),
-        lambda replay: setattr(replay, "_inherited", None),
-    ),
+    _broken("falling watermark", "I7", follower, "beginning", _drops_trimmed_states),
     _broken("lost count", "I4", PythonShard, "_skip_to", _holes_do_not_count),
     _broken("hidden segment", "I6", ShardAnswers, "segments", _hides_what_is_deleted),
     _broken("late copy", "I1 I3 errors", Follower, "freeze", _freezes_late),

@@ -122,7 +122,7 @@ def _check_answer(
             f"{expected}",
         )
     if isinstance(answer, list) and name == "segments":
-        reference = world.judge.reference(topic_id, shard.partition, replay.history.first_offset)
+        reference = world.judge.reference_of(topic_id, replay)
         listed = {segment.id.uuid: segment.state for segment in answer}
         wanted = reference.listed(partition, shard.position)
         if listed != wanted:
@@ -265,7 +265,7 @@ def _check_verdict(
         return
     if replay is None or not replay.is_caught_up or replay.history.first_offset > offset:
         return
-    reference = world.judge.reference(topic_id, place, replay.history.first_offset)
+    reference = world.judge.reference_of(topic_id, replay)
     verdict = reference.verdicts[offset]
     if not isinstance(verdict, kinds):
         world.judge.violated(

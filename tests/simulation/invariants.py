@@ -46,7 +46,7 @@ class Judge:
         self._story = story
         self.topic: SimulatedTopic
         self.violations: list[Violation] = []
-        self._references: dict[tuple[Uuid, int, int], Reference] = {}
+        self._references: dict[tuple[Uuid, int, int, tuple[tuple[int, int], ...]], Reference] = {}
         self._compared: dict[tuple[str, int], tuple[WatchedShard, int]] = {}
         self._marks: dict[tuple[str, Uuid, int], tuple[int, _Marks]] = {}
         """The watermarks that a machine has shown, and at what position."""
@@ -60,47 +60,35 @@ class Judge:
 
     # ---------------------------------------------------------------------------- the yardstick
 
-    def reference(self, topic_id: Uuid, place: int, first_offset: int) -> Reference:
-        key = (topic_id, place, first_offset)
+    def reference(
+        self,
+        topic_id: Uuid,
+        place: int,
+        first_offset: int,
+        gaps: tuple[tuple[int, int], ...] = (),
+    ) -> Reference:
+        """Return the replay of *place* from *first_offset* on, past the offsets in *gaps*."""
+        key = (topic_id, place, first_offset, gaps)
         found = self._references.get(key)
         if found is None:
             batches = self.topic.lives[topic_id].batches[place]
-            found = self._references[key] = Reference(place, first_offset, batches)
+            found = self._references[key] = Reference(place, first_offset, batches, gaps)
         found.advance()
         return found
 
     def expected(
         self, topic_id: Uuid, replay: Replay, partition: TopicIdPartition
     ) -> PythonShard | None:
-        """Return the shard of a replay of *partition* at that position, with kept watermarks."""
+        """Return what a replay gives of *partition* at the position of *replay*, if anything."""
+        reference = self.reference_of(topic_id, replay)
+        image = reference.image(partition, replay.shard.position)
+        return None if image is None else reference.shard_of(image)
+
+    def reference_of(self, topic_id: Uuid, replay: Replay) -> Reference:
         shard = replay.shard
         assert isinstance(shard, WatchedShard)
-        first_offset = replay.history.first_offset
-        reference = self.reference(topic_id, shard.partition, first_offset)
-        image = reference.image(partition, shard.position)
-        there = shard.partition_image(partition)
-        if image == there:
-            return None if image is None else reference.shard_of(image)
-        if first_offset == 0 or there is None:
-            return None if image is None else reference.shard_of(image)
-        return self._with_kept_marks(topic_id, shard, partition, image)
-
-    def _with_kept_marks(
-        self, topic_id: Uuid, shard: PythonShard, partition: TopicIdPartition, image: bytes | None
-    ) -> PythonShard | None:
-        """Return *image* with those high watermarks of *shard* that some earlier state had."""
-        expected = PythonShard(shard.partition)
-        if image is not None:
-            expected.import_partition(image)
-        whole = self.reference(topic_id, shard.partition, 0)
-        for epoch, entry in shard._state(partition).epochs.items():
-            known = expected.highest_offset(partition, epoch)
-            if entry.highest is None or (known is not None and known >= entry.highest):
-                continue
-            if whole.highest_ever.get((partition, epoch), -1) < entry.highest:
-                continue  # nobody ever had it: left out, so that the comparison fails
-            expected.raise_watermark(partition, epoch, entry.highest)
-        return expected
+        gaps = shard.gaps_of(replay.history)
+        return self.reference(topic_id, shard.partition, replay.history.first_offset, gaps)
 
     # -------------------------------------------------------------------------- I1, I4, I7: states
 
@@ -134,7 +122,7 @@ class Judge:
     ) -> None:
         """I1: the state equals a replay of the log up to its position."""
         shard = replay.shard
-        reference = self.reference(topic_id, shard.partition, replay.history.first_offset)
+        reference = self.reference_of(topic_id, replay)
         partitions: Iterable[TopicIdPartition]
         if before is not None and before[0] is shard:
             partitions = reference.changed(before[1], shard.position)

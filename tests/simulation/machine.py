@@ -21,13 +21,14 @@ from tests.simulation.wire import Wire
 from tests.support.engines import START_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
     from random import Random
 
+    from rlmm.log.replay_progress import ReplayHistory
     from rlmm.metadata.assignment import Assignment
-    from rlmm.metadata.ids import Uuid
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.report import Report
     from rlmm.pump.replay import Replay
     from rlmm.records.record_set import RecordSet
@@ -66,6 +67,10 @@ class WatchedShard(PythonShard):
     def __init__(self, partition: int, position: int, machine: Machine, judge: Judge) -> None:
         super().__init__(partition, position)
         self.born_at = position
+        self.gaps_before = machine.gaps.get((partition, position), ())
+        """The gaps of the snapshot at this position, if the shard is made of one."""
+        self.gaps: tuple[tuple[int, int], ...] = ()
+        """Offsets that retention removed before this shard read them."""
         self._machine = machine
         self._judge = judge
         self._is_new = True
@@ -74,9 +79,26 @@ class WatchedShard(PythonShard):
         if self._is_new:
             self._is_new = False
             self._judge.look(self._machine)  # what was restored, before more is made of it
+        log_start = self._machine.log_start(self.partition)
+        if not record_set.data and record_set.next_offset == log_start > self.position:
+            self.gaps += ((self.position, log_start),)
         report = super().apply(record_set, max_events)
         self._judge.see_report(self._machine.name, report)
         return report
+
+    def gaps_of(self, history: ReplayHistory) -> tuple[tuple[int, int], ...]:
+        """Return all gaps of the state with *history*, also of the snapshot it was made of."""
+        is_restored = history.first_offset != self.born_at
+        return (self.gaps_before if is_restored else ()) + self.gaps
+
+    def freezing(
+        self, partition: TopicIdPartition | None = None
+    ) -> Iterator[Callable[[], bytes] | None]:
+        """Freeze, and remember the gaps of the state for a restore of its snapshot."""
+        for place, replay in self._machine.replays():
+            if place == self.partition:
+                self._machine.gaps[place, self.position] = self.gaps_of(replay.history)
+        return super().freezing(partition)
 
 
 class Machine:
@@ -96,6 +118,8 @@ class Machine:
         self.targets: dict[tuple[Uuid, int], int] = {}
         """The end of the log when the metadata partition was assigned here last."""
         self.kept_since: dict[tuple[Uuid, int], bool] = {}
+        self.gaps: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
+        """Metadata partition and position of a snapshot -> the gaps of its state."""
         self._topic = topic
         self._judge = judge
         self._disk: SimulatedDisk | None = None
@@ -235,6 +259,10 @@ class Machine:
         return self._disk is None or self._disk.is_off
 
     # --------------------------------------------------------------------------- what is there
+
+    def log_start(self, place: int) -> int:
+        partitions = self._topic.partitions
+        return partitions[place].log_start if place < len(partitions) else -1
 
     @property
     def folder(self) -> Path:

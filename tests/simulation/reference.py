@@ -36,9 +36,16 @@ class _Versions:
 
 
 class Reference:
-    def __init__(self, place: int, first_offset: int, batches: list[Kept]) -> None:
+    def __init__(
+        self,
+        place: int,
+        first_offset: int,
+        batches: list[Kept],
+        gaps: tuple[tuple[int, int], ...] = (),
+    ) -> None:
         self.place = place
         self._batches = batches
+        self._gaps = gaps
         self._read = 0
         self._shard = PythonShard(place, first_offset)
         self._versions: dict[TopicIdPartition, _Versions] = {}
@@ -46,8 +53,6 @@ class Reference:
         """Position behind a change, and what changed, in order."""
         self.verdicts: dict[int, Verdict] = {}
         self._deletions: list[tuple[bytes, int]] = []
-        self.highest_ever: dict[tuple[TopicIdPartition, int], int] = {}
-        """The highest watermark that each epoch ever had, before whatever deletion."""
         self._made: dict[bytes, PythonShard] = {}
 
     def advance(self) -> None:
@@ -62,7 +67,9 @@ class Reference:
     def _take(self, batch: Batch) -> None:
         for record in batch.records():
             assert isinstance(record, Record), record
-            if record.offset < self._shard.position:
+            if record.offset < self._shard.position or any(
+                start <= record.offset < stop for start, stop in self._gaps
+            ):
                 continue
             event = decode(record.value)
             if isinstance(event, Undecodable):
@@ -88,11 +95,6 @@ class Reference:
             case PartitionDelete(state=PartitionDeleteState.DELETE_PARTITION_FINISHED):
                 listed.clear()
                 self._deletions.append((partition.key, position))
-        if isinstance(event, SegmentUpdate):
-            for epoch, entry in self._shard._state(partition).epochs.items():
-                if entry.highest is not None:
-                    known = self.highest_ever.get((partition, epoch), entry.highest)
-                    self.highest_ever[partition, epoch] = max(known, entry.highest)
         image = self._shard.partition_image(partition)
         assert image is not None, partition
         versions.positions.append(position)

@@ -24,8 +24,8 @@ from tests.support.engines import (
 from tests.support.logs.scripted_log import ScriptedLog
 
 
-async def test_f66_log_start_when_it_passes_us_by_then_rebuilds_behind_a_closed_gate() -> None:
-    """The engine rebuilds behind a closed gate instead of fetching out of range, and logs it."""
+async def test_f66_log_start_when_it_passes_the_reader_then_the_state_stays() -> None:
+    """The engine keeps the state, reads on from the log start offset, and marks the history."""
     async with opened(started("a"), finished("a")) as (world, engine, place):
         world.script.stall(place)
         world.store(*(started(number, number, number) for number in range(200, 210)))
@@ -34,9 +34,9 @@ async def test_f66_log_start_when_it_passes_us_by_then_rebuilds_behind_a_closed_
         await until_state(engine, "replaying", place)
         assert refusal(engine).reason in {NotReadyReason.LOADING, NotReadyReason.REPLAYING}
         await until_open(engine, place)
-        assert ids(engine) == [segment_id(number) for number in range(206, 210)]
+        assert ids(engine) == [segment_id("a")] + [segment_id(number) for number in range(206, 210)]
         found = history(engine, world)
-        assert (found.trimmed_before, found.first_offset, found.is_complete) == (8, 8, False)
+        assert (found.trimmed_before, found.first_offset, found.is_complete) == (8, 0, False)
         stands = follower(engine, world)
         assert (stands.beginnings, stands.failures) == (2, 1)
         await asyncio.sleep(60)
@@ -58,6 +58,7 @@ async def test_log_when_it_was_cut_and_has_grown_again_then_is_read_anew_all_the
         await until(lambda: follower(engine, world).beginnings == 2)
         await until_open(engine, place)
         assert ids(engine) == [segment_id("a"), *(segment_id(number) for number in range(3))]
+        assert engine.reads.highest_offset(TP, 0) == 99
         assert engine.read_token()[place] == 4
 
 

@@ -134,8 +134,8 @@ async def test_kept_state_when_it_fits_then_reading_goes_on_behind_it() -> None:
         assert follower.statistics().history.records == 2 + 2
 
 
-async def test_f67_kept_state_when_retention_has_passed_it_then_its_watermarks_stay() -> None:
-    """Restarts included: a state that is of no other use knows how far was copied."""
+async def test_f67_kept_state_when_retention_has_passed_it_then_stays_and_is_marked() -> None:
+    """The follower goes on from the log start offset with a restored state that lies before it."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number, 500, 599) for number in range(10)))
@@ -145,10 +145,11 @@ async def test_f67_kept_state_when_retention_has_passed_it_then_its_watermarks_s
         await until(lambda: follower.statistics().is_caught_up)
         shard = read.heard.shard
         assert shard is not None
-        assert len(shard.segments(TP)) == 4
+        assert segment_id("kept") in [one.id for one in shard.segments(TP)]
+        assert len(shard.segments(TP)) == 1 + 4
         assert shard.highest_offset(TP, 0) == 99
         history = follower.statistics().history
-        assert (history.first_offset, history.trimmed_before) == (6, 6)
+        assert (history.first_offset, history.trimmed_before) == (0, 6)
 
 
 async def test_f66_kept_state_when_the_log_ends_before_it_then_is_given_up() -> None:

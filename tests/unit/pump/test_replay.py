@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from rlmm.log.protocol import LogBounds
@@ -15,22 +13,17 @@ from rlmm.log.replay_progress import (
     ReplayHistory,
     StateLost,
 )
-from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.pump.replay import Replay, ReplayStart, beginning
 from rlmm.pump.settings import PumpSettings
-from tests.support.builders import finished, partition_delete, started, tp
+from tests.support.builders import finished, started, tp
 from tests.support.engine.shards import batch_of, new_shard, record_set
-from tests.support.records.record_sets import life, marker
+from tests.support.records.record_sets import marker
 from tests.support.records.value_bytes import segment_value
-
-if TYPE_CHECKING:
-    from rlmm.metadata.events import Event
 
 LIMITS = PumpSettings(lag_ms_max=30_000, end_age_ms_max=60_000)
 GOOD = [started("a"), finished("a")]
 TOMBSTONE = None
 VERSION_1 = segment_value(head=b"\x01\x00\x01")
-FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 
 
 class Read:
@@ -40,7 +33,6 @@ class Read:
         *,
         settings: PumpSettings = LIMITS,
         log_start: int = 0,
-        inherited: Replay | None = None,
         history: ReplayHistory | None = None,
     ) -> None:
         self.replay = Replay(
@@ -49,7 +41,6 @@ class Read:
             LogBounds(log_start, target),
             0.0,
             settings,
-            None if inherited is None else inherited.shard,
         )
 
     def apply(self, *events: object) -> None:
@@ -321,40 +312,16 @@ def test_f65_updates_without_base_then_are_counted_apart() -> None:
     assert read.judge(0.0) == CaughtUp()
 
 
-# ----------------------------------------------------------------------------------- watermarks
+# ----------------------------------------------------------------------------- a trimmed history
 
 
-def copied(last: int, position: int = 0) -> Read:
-    read = Read(position)
-    read.apply(started("w", 0, last), finished("w"))
-    return read
-
-
-@pytest.mark.parametrize(
-    ("log_start", "events", "highest"),
-    [
-        pytest.param(60, [], 99, id="kept where its records are gone"),
-        pytest.param(0, [started("v", 0, 500), finished("v")], 500, id="the larger one holds"),
-        pytest.param(0, [partition_delete(FINISHED)], None, id="dropped with the partition"),
-    ],
-)
-def test_f67_watermark_when_the_state_is_made_anew_then_never_decreases(
-    log_start: int, events: list[Event], highest: int | None
-) -> None:
-    """A new state takes over the high watermarks of the one before it."""
-    read = Read(log_start + len(events), log_start=log_start, inherited=copied(99).replay)
-    if events:
-        read.apply(*events)
-    assert read.judge(0.0) == CaughtUp()
-    assert read.replay.shard.highest_offset(tp(), 0) == highest
-    assert read.replay.is_settled
-
-
-def test_watermarks_when_not_taken_over_yet_then_the_state_is_not_settled() -> None:
-    """A state that still waits for watermarks must not be kept as a snapshot."""
-    read = Read(2, inherited=copied(99).replay)
-    assert not read.replay.is_settled
-    read.apply(*life("a")[:2])
-    assert not read.replay.is_settled
-    read.judge(0.0)
-    assert read.replay.is_settled
+def test_f67_state_when_retention_has_passed_it_then_is_kept_and_marked() -> None:
+    """What the shard read before stays true, and the history names what it never saw."""
+    read = Read(2)
+    read.apply(started("w"), finished("w"))
+    shard = read.replay.shard
+    again = Replay(shard, read.replay.history, LogBounds(60, 60), 0.0, LIMITS)
+    assert (shard.position, shard.highest_offset(tp(), 0)) == (60, 99)
+    assert [one.id for one in shard.segments(tp())] == [started("w").id]
+    assert (again.history.trimmed_before, again.history.is_complete) == (60, False)
+    assert again.judge(0.0) == CaughtUp()
