@@ -19,7 +19,7 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import PartitionDeleteState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rlmm.errors import RlmmError, Unresolved
     from rlmm.gate.statistics import GateStatistics
@@ -34,13 +34,19 @@ _PLACES_MAX = 100_000
 
 
 class GatedShard:
-    __slots__ = ("gate", "progress", "shard")
+    __slots__ = ("gate", "is_current", "progress", "shard")
 
-    def __init__(self, progress: ReplayProgress) -> None:
+    def __init__(self, progress: ReplayProgress, is_current: Callable[[], bool]) -> None:
         self.gate = ShardGate()
+        self.is_current = is_current
         self.shard: Shard | None = None
         self.progress = progress
         """Of the last fact; the shard's own position is newer."""
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether questions are answered now, also where a pause kept the timer back."""
+        return self.gate.state is GateState.OPEN and self.is_current()
 
 
 class Gate:
@@ -56,9 +62,9 @@ class Gate:
         self._connecting = "the log has not been reached yet"
         self._end: tuple[type[Unresolved], str] | None = None
         self._bell = Doorbell()
-        self._admitted: dict[bytes, Shard] = {}
+        self._admitted: dict[bytes, GatedShard] = {}
         """Shards admitted since the last change, by key of the user partition, to look up once."""
-        self._admitted_stored: dict[bytes, Shard] = {}
+        self._admitted_stored: dict[bytes, GatedShard] = {}
         self.outcomes = QuestionOutcomes()
         """Counted by `PartitionQueries`."""
 
@@ -83,8 +89,14 @@ class Gate:
         self._forget()
         self._bell.ring()
 
-    def begin_partition(self, partition: int, progress: ReplayProgress) -> None:
-        self._shards[partition] = GatedShard(progress)
+    def begin_partition(
+        self,
+        partition: int,
+        progress: ReplayProgress,
+        is_current: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """*is_current* judges by the clock whether an open gate may answer, or closes it."""
+        self._shards[partition] = GatedShard(progress, is_current)
         self._forget()
 
     def end_partition(self, partition: int) -> None:
@@ -151,7 +163,9 @@ class Gate:
     def state(self, partition: int) -> GateState | None:
         """`None` where *partition* is not assigned."""
         gated = self._shards.get(partition)
-        return None if gated is None else gated.gate.state
+        if gated is None:
+            return None
+        return GateState.OPEN if gated.is_open else gated.gate.state
 
     def place_of(self, partition: TopicIdPartition) -> int:
         """Return the metadata partition of *partition*; `NotReady` while the count is unknown."""
@@ -193,23 +207,25 @@ class Gate:
     def admit(self, partition: TopicIdPartition) -> Shard:
         """Return the shard that answers for *partition*, known to it or not, or raise why not."""
         admitted = self._admitted.get(partition.key)
-        if admitted is not None:
-            return admitted
+        if admitted is not None and admitted.shard is not None and admitted.is_current():
+            return admitted.shard
         place = self.require_assigned(partition)
         gated = self._shards.get(place)
-        if gated is None or gated.shard is None or gated.gate.state is not GateState.OPEN:
+        if gated is None or gated.shard is None or not gated.is_open:
             raise self._not_ready(partition, place, gated)
-        return _noted(self._admitted, partition, gated.shard)
+        _note(self._admitted, partition, gated)
+        return gated.shard
 
     def admit_stored(self, partition: TopicIdPartition) -> Shard:
         """Admit as `admit` does, also an unassigned partition whose metadata partition is open."""
         admitted = self._admitted_stored.get(partition.key)
-        if admitted is not None:
-            return admitted
+        if admitted is not None and admitted.shard is not None and admitted.is_current():
+            return admitted.shard
         gated = self._shards.get(self.place_of(partition))
-        if gated is None or gated.shard is None or gated.gate.state is not GateState.OPEN:
+        if gated is None or gated.shard is None or not gated.is_open:
             return self.admit(partition)
-        return _noted(self._admitted_stored, partition, gated.shard)
+        _note(self._admitted_stored, partition, gated)
+        return gated.shard
 
     def admit_place(self, place: int) -> Shard:
         """Return the shard of metadata partition *place*; callers judge which of it may be seen."""
@@ -238,11 +254,7 @@ class Gate:
             await self._bell.wait()
 
     def not_open(self) -> list[int]:
-        return [
-            partition
-            for partition, gated in self._shards.items()
-            if gated.gate.state is not GateState.OPEN
-        ]
+        return [partition for partition, gated in self._shards.items() if not gated.is_open]
 
     async def wait_open(self, partition: TopicIdPartition) -> None:
         while True:
@@ -345,11 +357,10 @@ class Gate:
         )
 
 
-def _noted(table: dict[bytes, Shard], partition: TopicIdPartition, shard: Shard) -> Shard:
+def _note(table: dict[bytes, GatedShard], partition: TopicIdPartition, gated: GatedShard) -> None:
     if len(table) >= _PLACES_MAX:
         table.clear()
-    table[partition.key] = shard
-    return shard
+    table[partition.key] = gated
 
 
 def require_known(shard: Shard, partition: TopicIdPartition) -> None:

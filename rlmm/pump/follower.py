@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from rlmm.errors import (
     OutcomeUnknown,
 )
 from rlmm.log.replay_progress import (
+    CaughtUp,
     FellBehind,
     NotReadyReason,
     PartitionReassigned,
@@ -98,6 +100,9 @@ class Follower:
         self._failures = 0
         self._last_failure = ""
         self._heard_s: float | None = None
+        self._holds_until_s = -math.inf
+        """The time up to which the last judgement, that the state is current, holds."""
+        self._loop = asyncio.get_running_loop()
         self._disowned = -1
         """The highest position that the log refused as not its own."""
         self._damaged_reads = (-1, 0)
@@ -105,7 +110,7 @@ class Follower:
         pauses = Pauses(
             context.settings.retry_first_ms / 1_000, context.settings.retry_last_ms / 1_000
         )
-        self._backoff = Backoff(pauses, asyncio.get_running_loop().time)
+        self._backoff = Backoff(pauses, self._loop.time)
 
     # ---------------------------------------------------------------------------- the task
 
@@ -293,6 +298,7 @@ class Follower:
         before = replay.bounds.high_watermark
         if not replay.take_bounds(bounds, asked_s):
             self._give_up(f"the log ended at {before} and ends at {bounds.high_watermark} now")
+        self.judge()  # the limit of the new end begins now
 
     def _meet_truncation(self, error: LogTruncated) -> None:
         """Begin again: with the same state after a trim, without it after a cut."""
@@ -315,6 +321,7 @@ class Follower:
         if replay is None or self._needs_beginning:
             return
         fact = replay.judge(self._now())
+        self._holds_until_s = replay.holds_until_s() if isinstance(fact, CaughtUp) else -math.inf
         if fact is None and not replay.is_caught_up:
             fact = FellBehind(NotReadyReason.REPLAYING, "")
         if isinstance(fact, FellBehind) and self._context.budget.is_exhausted:
@@ -322,6 +329,14 @@ class Follower:
             fact = FellBehind(NotReadyReason.OVER_BUDGET, detail)
         if fact is not None:
             self._report_fact(fact)
+
+    def is_current(self) -> bool:
+        """Return whether the last judgement still holds; judge again where its time has passed."""
+        now_s = self._loop.time()
+        if now_s <= self._holds_until_s:
+            return True
+        self.judge()
+        return now_s <= self._holds_until_s
 
     @property
     def savable_position(self) -> int | None:
@@ -386,4 +401,4 @@ class Follower:
         await asyncio.sleep(pause_s)
 
     def _now(self) -> float:
-        return asyncio.get_running_loop().time()
+        return self._loop.time()

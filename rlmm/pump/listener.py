@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rlmm.errors import Unresolved
     from rlmm.log.protocol import LogIdentity
     from rlmm.log.replay_progress import Fact, ReplayHistory, ReplayProgress
@@ -27,8 +29,10 @@ class ReplayListener(Protocol):
     def assign(self, assignment: Assignment) -> None:
         """The service answers for *assignment* from now on."""
 
-    def begin_partition(self, partition: int, progress: ReplayProgress) -> None:
-        """The pump reads metadata partition *partition* from now on."""
+    def begin_partition(
+        self, partition: int, progress: ReplayProgress, is_current: Callable[[], bool]
+    ) -> None:
+        """The pump reads *partition* from now on; *is_current* judges its state by the clock."""
 
     def set_shard(self, partition: int, shard: Shard) -> None:
         """*shard* holds the state of *partition*, in place of any other."""

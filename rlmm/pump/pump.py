@@ -252,7 +252,9 @@ class Pump:
         for partition in sorted(wanted - self._followers.keys()):
             follower = Follower(partition, self._context)
             self._followers[partition] = follower
-            self._context.listener.begin_partition(partition, follower.progress())
+            self._context.listener.begin_partition(
+                partition, follower.progress(), follower.is_current
+            )
             self._running[partition] = self._tasks.create_task(
                 self._guarded(follower.run),
                 name=f"pump: metadata partition {partition}",

@@ -144,6 +144,14 @@ class Replay:
             self.is_caught_up = True
         return CaughtUp()
 
+    def holds_until_s(self) -> float:
+        """Return the time up to which a judgement that the shard has caught up holds."""
+        limits = self._settings
+        end_known_until_s = self._heard_s + limits.end_age_ms_max / 1_000
+        if not self._unreached:
+            return end_known_until_s
+        return min(end_known_until_s, self._unreached[0].at_s + limits.lag_ms_max / 1_000)
+
     def _judge_history(self) -> StateLost | None:
         history, share_max = self.history, self._settings.undecodable_share_max
         bad = history.undecodable

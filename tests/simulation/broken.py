@@ -65,10 +65,12 @@ def _never_closes(gate: ShardGate, fact: Fact) -> bool:
     return _MEET(gate, fact)
 
 
-def _begins_as_it_was(gate: Gate, partition: int, progress: ReplayProgress) -> None:
+def _begins_as_it_was(
+    gate: Gate, partition: int, progress: ReplayProgress, is_current: Callable[[], bool]
+) -> None:
     """Leave a partition ready that is assigned again."""
     if partition not in gate._shards:
-        gate._shards[partition] = GatedShard(progress)
+        gate._shards[partition] = GatedShard(progress, is_current)
 
 
 def _only_adds(gate: Gate, assignment: Assignment) -> None:
@@ -207,7 +209,10 @@ def _first_verdict(_: int, entries: Iterable[Any]) -> Verdict:
 
 
 BROKEN = (
-    _broken("stale read", "I2", ShardGate, "meet", _never_closes),
+    _broken(
+        *("stale read", "I2", ShardGate, "meet", _never_closes),
+        *(Follower, "is_current", lambda _: True),
+    ),
     _broken("empty answer", "I2 I3", ShardGate, "meet", lambda gate, _: _MEET(gate, CaughtUp())),
     _broken(
         *("latch over a new assignment", "I2 I3", Gate, "begin_partition", _begins_as_it_was),

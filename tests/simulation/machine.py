@@ -46,8 +46,8 @@ PUMP = PumpSettings(
     retry_last_ms=1_000,
 )
 READY_S = 2.0
-LATENESS_S = (PUMP.lag_ms_max + PUMP.end_age_ms_max + 2 * PUMP.bounds_interval_ms) / 1_000
-"""The longest lag of an answer: unknown log end, end not reached, pace of the timer."""
+LATENESS_S = (PUMP.lag_ms_max + PUMP.end_age_ms_max) / 1_000
+"""The longest lag of an answer: unknown log end, end not reached."""
 
 
 class SteppedClock:

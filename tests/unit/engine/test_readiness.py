@@ -16,6 +16,7 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, started
 from tests.support.engines import ROOM, World, opened, until, until_open, until_state
+from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:
     from rlmm.metadata.report import Report
@@ -190,3 +191,21 @@ async def test_f33_short_wait_for_readiness_then_is_bounded_and_answers_if_it_ca
         loop.call_later(0.05, world.script.resume, place)
         await engine.wait_ready(TP, timeout_s=0.1)
         assert len(engine.reads.segments(TP)) == 1
+
+
+async def test_question_when_it_comes_first_after_a_pause_then_is_refused() -> None:
+    """A question that arrives before any timer is judged by the clock, not by the last timer."""
+    async with opened(started("a"), finished("a")) as (_, engine, place):
+        assert refusals(engine) == {None}
+        leap(61.0)
+        assert refusals(engine) == {NotReady}
+        assert refusal(engine).reason == NotReadyReason.END_UNKNOWN
+        await until_open(engine, place)
+        assert refusals(engine) == {None}
+
+
+async def test_readiness_when_it_is_asked_first_after_a_pause_then_names_the_partition() -> None:
+    """Probes see a closed gate as well before a timer has run."""
+    async with opened(started("a"), finished("a")) as (_, engine, place):
+        leap(61.0)
+        assert place in engine.not_open()
