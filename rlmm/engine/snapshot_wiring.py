@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rlmm.base.clock import Clock
     from rlmm.errors import RlmmError
     from rlmm.log.protocol import LogIdentity
-    from rlmm.log.replay_progress import ReplayHistory
     from rlmm.metadata.shard import Shard
+    from rlmm.pump.state_images import Image
     from rlmm.snapshot.atomic import SnapshotDisk
     from rlmm.snapshot.schedule import SnapshotWriterStatistics
     from rlmm.snapshot.settings import SnapshotSettings
@@ -34,10 +34,8 @@ class ShardStates(Protocol):
     def positions(self) -> Mapping[int, int]:
         """Metadata partition -> position, of every state that may be saved now."""
 
-    async def freeze(
-        self, partition: int
-    ) -> tuple[int, ReplayHistory, list[Callable[[], bytes]]] | None:
-        """Position, history and image parts of a state at one moment."""
+    async def freeze(self, partition: int) -> Image | None:
+        """Return a state at one moment."""
 
 
 class SnapshotKeeper:
@@ -127,8 +125,7 @@ class SnapshotKeeper:
         image = None if self._states is None else await self._states.freeze(partition)
         if image is None:
             return None
-        position, history, parts = image
-        return ShardImages(partition, position, history, parts)
+        return ShardImages(partition, image.position, image.history, image.parts, image.is_valid)
 
     def statistics(self) -> tuple[StoreStatistics, SnapshotWriterStatistics] | None:
         """`None` while no log is known."""

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.base.backoff import Backoff, Pauses
@@ -34,7 +35,7 @@ from rlmm.log.replay_progress import (
 from rlmm.metadata.report import Tally
 from rlmm.pump.damage_skipping import offset_behind
 from rlmm.pump.replay import Replay, ReplayStart, beginning
-from rlmm.pump.state_images import copy_parts
+from rlmm.pump.state_images import Image, copy_parts
 from rlmm.pump.statistics import FollowerStatistics
 from rlmm.pump.verdicts import VerdictWaits
 
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from rlmm.pump.incidents import Incidents
     from rlmm.pump.listener import PositionListener, ReplayListener, StateRestore
     from rlmm.pump.settings import PumpSettings
-    from rlmm.pump.state_images import Image
     from rlmm.pump.turn_taking import TurnTaking
     from rlmm.records.damage import DamagedBatch
     from rlmm.records.record_set import RecordSet
@@ -354,7 +354,17 @@ class Follower:
             if replay is None or self._is_void:
                 return None
             parts = await copy_parts(replay.shard.freezing(of), self._now)
-            return replay.shard.position, replay.history.copy(), parts
+            return Image(
+                replay.shard.position,
+                replay.history.copy(),
+                parts,
+                partial(self._still_holds, replay.shard),
+            )
+
+    def _still_holds(self, shard: Shard) -> bool:
+        """Return whether the follower has not given up the state in *shard*."""
+        replay = self._replay
+        return replay is not None and replay.shard is shard and not self._is_void
 
     def progress(self) -> ReplayProgress:
         if self._replay is None:

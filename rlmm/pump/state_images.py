@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from rlmm.log.replay_progress import ReplayHistory
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from rlmm.log.replay_progress import ReplayHistory
 
 _COPY_S = 0.001
 """How long references are copied before other tasks have a turn."""
 
-Image = tuple[int, ReplayHistory, list[Callable[[], bytes]]]
-"""Position, history, and what makes the image of each user partition."""
+
+class Image(NamedTuple):
+    """A state at one position."""
+
+    position: int
+    history: ReplayHistory
+    parts: list[Callable[[], bytes]]
+    """What makes the image of each user partition."""
+    is_valid: Callable[[], bool]
+    """Whether the log still holds what the state was made of; may be asked from any thread."""
 
 
 async def copy_parts(

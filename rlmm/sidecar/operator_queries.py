@@ -143,14 +143,14 @@ class OpenImage:
         segments = sum(shard.segment_counts_of(partition))
         self._require_room(partition, AROUND_BYTES + SEGMENT_BYTES * segments)
         frozen = await engine.freeze(engine.place_of(partition), partition)
-        if reads.state_of(partition) is not shard or frozen is None or not frozen[2]:
+        if reads.state_of(partition) is not shard or frozen is None or not frozen.parts:
             raise NotReady(
                 f"{partition}: its state has changed hands, it is to be asked for again",
                 reason=NotReadyReason.LOADING,
                 user_partition=str(partition),
                 metadata_partition=shard.partition,
             )
-        position, _, (make,) = frozen
+        position, (make,) = frozen.position, frozen.parts
         if segments <= IN_PLACE_SEGMENTS:
             data = make()
         else:

@@ -20,6 +20,8 @@ class ShardImages:
     history: ReplayHistory
     parts: Sequence[Callable[[], bytes]]
     """One for each user partition, by rising key; each returns a partition image."""
+    is_valid: Callable[[], bool] = lambda: True
+    """Whether the log still holds what the state was made of; asked from the writing thread."""
 
 
 class SnapshotSource(Protocol):

@@ -13,7 +13,7 @@ from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from rlmm.snapshot.format import SnapshotHeader
 from rlmm.snapshot.refusals import RefusalKind, Refusals, SnapshotRefusal
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.store_io import SnapshotFolder
+from rlmm.snapshot.store_io import SnapshotFolder, require_valid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -161,12 +161,13 @@ class SnapshotStore:
         )
 
         def work(given: BackgroundWork) -> CatalogEntry:
-            written = self._shelf.write(given, header, frozen.parts, expected_bytes)
+            written = self._shelf.write(given, header, frozen, expected_bytes)
             self._shelf.prune(written, damaged, foreign)
             return written
 
         async with self._writing:
             written = await in_background(work, "snapshot-write", self.settings.niceness)
+        require_valid(frozen)  # it was set aside since it was written
         self._refusals.forget(written.path)
         return self._keep(written, header.written_ms)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rlmm.snapshot.atomic import SnapshotDisk
     from rlmm.snapshot.format import SnapshotHeader
     from rlmm.snapshot.settings import SnapshotSettings
+    from rlmm.snapshot.source import ShardImages
 
 _log = logging.getLogger("rlmm.snapshot.shelf")
 
@@ -132,21 +133,29 @@ class SnapshotFolder:
         self,
         given: BackgroundWork,
         header: SnapshotHeader,
-        parts: Iterable[Callable[[], bytes]],
+        frozen: ShardImages,
         expected_bytes: int,
     ) -> CatalogEntry:
         """
         Put a snapshot on the medium; the others stay. Raises `SnapshotRefused` when it would leave
-        too little room, `SnapshotError` when it cannot be written.
+        too little room, `SnapshotError` when it cannot be written or the log was cut meanwhile.
         """
         path = self._catalog.path_of(header.partition, header.position)
         where = f"metadata partition {header.partition} at position {header.position}"
         try:
             self._make_folder(path.parent)
             self._require_room(path.parent, expected_bytes)
-            chunks = encode(header, _giving_way(given, parts))
+            chunks = encode(header, _giving_way(given, frozen.parts))
             watched = self._watched(given, path.parent, chunks)
-            size = write_atomically(self._disk, path, watched, given.go_on)
+
+            def go_on() -> None:
+                given.go_on()
+                require_valid(frozen)
+
+            size = write_atomically(self._disk, path, watched, go_on)
+            if not frozen.is_valid():  # the cut came between the last look and the rename
+                self._disk.remove(path)
+                require_valid(frozen)
         except OSError as error:
             kind = SnapshotRefused if error.errno in _NO_ROOM else SnapshotError
             msg = f"{where}: no snapshot written to {path}: {error.strerror or error}"
@@ -209,6 +218,16 @@ class SnapshotFolder:
                 f"{self._settings.free_bytes_min} must stay free: make room"
             )
             raise SnapshotRefused(msg)
+
+
+def require_valid(frozen: ShardImages) -> None:
+    """Raise `SnapshotError` where the log was cut since the state was frozen."""
+    if not frozen.is_valid():
+        msg = (
+            f"metadata partition {frozen.partition} at position {frozen.position}: no snapshot is "
+            "kept, the log was cut while it was written"
+        )
+        raise SnapshotError(msg)
 
 
 def _giving_way(

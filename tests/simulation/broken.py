@@ -24,6 +24,7 @@ from rlmm.pump import verdicts as listening
 from rlmm.pump import writer as publish
 from rlmm.pump.follower import Follower
 from rlmm.pump.replay import Replay, ReplayStart
+from rlmm.pump.state_images import Image
 from rlmm.pump.writer import EventWriter
 from rlmm.snapshot import store_io as shelf
 from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from rlmm.log.replay_progress import Fact, ReplayProgress
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.verdicts import Verdict
-    from rlmm.pump.state_images import Image
 
 _WRITE = 0o1 | 0o100 | 0o1000
 
@@ -151,7 +151,7 @@ async def _freezes_late(follower: Follower, of: TopicIdPartition | None = None) 
         partial(shard.partition_image, partition)
         for partition in sorted(shard.partitions(), key=attrgetter("key"))
     ]
-    return shard.position, replay.history.copy(), parts
+    return Image(shard.position, replay.history.copy(), parts, lambda: True)
 
 
 def _writes_in_place(

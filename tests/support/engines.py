@@ -16,6 +16,7 @@ from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.budget import MemorySettings, MemoryUsage
+from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from tests.support.builders import tp
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class World:
                 make_shard=options.pop("make_shard", PythonShard),
                 measure_memory=options.pop("measure_memory", no_memory),
                 set_apart=options.pop("set_apart", lambda: None),
+                snapshot_disk=options.pop("snapshot_disk", SNAPSHOT_DISK),
             ),
             **options,
         )

@@ -26,6 +26,7 @@ from tests.support.engine.snapshots import (
     FREE,
     IDENTITY,
     CrashingDisk,
+    frozen_of,
     header_of,
     segments,
     shard_of,
@@ -44,7 +45,7 @@ def shelf_in(root: Path, disk: SnapshotDisk) -> SnapshotFolder:
 
 
 def save(shelf: SnapshotFolder, shard: PythonShard) -> None:
-    written = shelf.write(BackgroundWork(), header_of(shard), list(shard.image_parts()), 0)
+    written = shelf.write(BackgroundWork(), header_of(shard), frozen_of(shard), 0)
     shelf.prune(written, set(), set())
 
 

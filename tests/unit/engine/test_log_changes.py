@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rlmm.engine.engine import Engine, EngineParts, EngineSettings
 from rlmm.errors import LogTruncated, NotReady, UnknownPartition
 from rlmm.log.replay_progress import NotReadyReason
+from rlmm.metadata.assignment import Assignment
+from rlmm.snapshot.atomic import SnapshotDisk
 from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP, follower, history, ids, refusal
 from tests.support.engines import (
@@ -22,6 +26,9 @@ from tests.support.engines import (
     until_state,
 )
 from tests.support.logs.scripted_log import ScriptedLog
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 async def test_f66_log_start_when_it_passes_the_reader_then_the_state_stays() -> None:
@@ -220,3 +227,42 @@ async def test_f101_engine_when_cancelled_while_the_topic_is_made_anew_then_ends
         running.cancel()
         await asyncio.wait([running], timeout=60)
         assert running.cancelled(), f"{steps} steps after the topic was made anew"
+
+
+class SlowRename(SnapshotDisk):
+    def __init__(self) -> None:
+        self.is_inside, self.may_go_on = threading.Event(), threading.Event()
+        self.may_go_on.set()
+
+    def rename(self, source: Path, target: Path) -> None:
+        self.is_inside.set()
+        assert self.may_go_on.wait(20)
+        super().rename(source, target)
+
+
+async def test_log_when_it_is_cut_while_a_snapshot_is_written_then_none_of_it_stays(
+    tmp_path: Path,
+) -> None:
+    """A restart, even after an orderly stop, answers what the log holds."""
+    world = World()
+    place = world.place(TP)
+    disk = SlowRename()
+    parts: dict[str, Any] = {"assignment": Assignment.of_metadata([place]), "snapshots": tmp_path}
+    world.store(started("a"), finished("a"), started("b", 100, 199), finished("b"))
+    async with world.engine(snapshot_disk=disk, **parts) as engine:
+        await until_open(engine, place)
+        disk.may_go_on.clear()
+        writing = asyncio.create_task(engine.flush())
+        await until(disk.is_inside.is_set)
+        world.script.lose_tail(place, 2)
+        await until_state(engine, "replaying", place)
+        await until_open(engine, place)
+        disk.may_go_on.set()
+        assert (await writing).written == ()
+        world.store(started("c", 100, 149), finished("c"))
+        await until(lambda: len(ids(engine)) == 2)
+        assert (await engine.flush()).written == (place,)
+    async with world.engine(**parts) as engine:
+        await until_open(engine, place)
+        assert ids(engine) == [segment_id("a"), segment_id("c")]
+        assert engine.reads.segment_for(TP, 0, 150) is None

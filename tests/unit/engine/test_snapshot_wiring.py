@@ -11,6 +11,7 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
+from rlmm.pump.state_images import Image
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.builders import started
@@ -28,9 +29,10 @@ class OneState:
     def positions(self) -> Mapping[int, int]:
         return {0: self.shard.position}
 
-    async def freeze(self, partition: int) -> tuple[int, ReplayHistory, list[Callable[[], bytes]]]:
+    async def freeze(self, partition: int) -> Image:
         assert partition == 0
-        return self.shard.position, ReplayHistory(), list(self.shard.image_parts())
+        parts = list(self.shard.image_parts())
+        return Image(self.shard.position, ReplayHistory(), parts, lambda: True)
 
 
 def keeper_in(folder: Path, set_apart: Callable[[], None] = lambda: None) -> SnapshotKeeper:

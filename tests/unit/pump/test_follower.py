@@ -265,7 +265,7 @@ async def test_state_that_is_frozen_then_is_that_of_one_position() -> None:
         before = shard.partition_image(TP)
         image = await follower.freeze()
         assert image is not None
-        position, history, parts = image
+        position, history, parts, _ = image
         world.store(finished("a"))
         await until(lambda: shard.position == 2)
         assert (position, history.records) == (1, 1)
@@ -287,10 +287,11 @@ async def test_state_that_is_frozen_when_of_one_user_partition_then_holds_no_oth
         assert shard is not None
         image = await follower.freeze(other)
         assert image is not None
-        assert (image[0], [part() for part in image[2]]) == (2, [shard.partition_image(other)])
+        assert image.position == 2
+        assert [part() for part in image.parts] == [shard.partition_image(other)]
         image = await follower.freeze(tp("nobody"))
         assert image is not None
-        assert (image[0], image[2]) == (2, [])
+        assert (image.position, image.parts) == (2, [])
 
 
 async def test_long_restore_then_does_not_make_the_end_younger_than_it_is() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -250,3 +251,28 @@ def test_folder_above_the_root_when_it_cannot_be_opened_then_is_not_forced(tmp_p
     disk.failing[root] = errno.EACCES
     with pytest.raises(PermissionError):
         make_durable_folder(disk, root / "4", root)
+
+
+@pytest.mark.parametrize("looks", [0, 1], ids=["before-the-rename", "behind-the-rename"])
+async def test_write_when_the_log_is_cut_meanwhile_then_no_snapshot_stays(
+    tmp_path: Path, looks: int
+) -> None:
+    """A state that the log has disowned is neither written nor kept, whenever the cut comes."""
+    (older,) = await saved_at(tmp_path, 1)
+    store = store_in(tmp_path)
+    answers = iter([True] * looks + [False] * 9)
+    frozen = replace(frozen_of(shard_of(segments(2))), is_valid=lambda: next(answers))
+    with pytest.raises(SnapshotError, match="the log was cut while it was written"):
+        await store.write(frozen)
+    assert files_below(tmp_path) == [f"{PARTITION}/{older.name}"]
+    assert store.saved(PARTITION) is None
+
+
+async def test_write_when_the_log_is_cut_behind_it_then_is_not_relied_on(tmp_path: Path) -> None:
+    """A snapshot that was set aside right behind its rename suppresses no later one."""
+    store = store_in(tmp_path)
+    answers = iter([True, True, False, False])
+    frozen = replace(frozen_of(shard_of(segments(2))), is_valid=lambda: next(answers))
+    with pytest.raises(SnapshotError, match="the log was cut"):
+        await store.write(frozen)
+    assert store.saved(PARTITION) is None
