@@ -17,6 +17,7 @@ from rlmm.base.threads import in_own_thread
 from rlmm.engine.broker_watch import BrokerAssignmentSource
 from rlmm.engine.copy_watch import CopySettingsSource
 from rlmm.errors import AppendRefused, LogUnavailable
+from rlmm.log.batch_proof import EpochEndSource
 from rlmm.log.history_reader import read_aside
 from rlmm.log.protocol import LogStatistics
 from rlmm.log.reconnect_backoff import wake
@@ -112,6 +113,14 @@ class OpeningLog:
     ) -> RecordSet | None:
         log, left_s = await self._reached(timeout_s)
         return await log.read(partition, position, timeout_s=left_s, bytes_max=bytes_max)
+
+    async def epoch_end(
+        self, partition: int, leader_epoch: int, *, timeout_s: float
+    ) -> tuple[int, int] | None:
+        log, left_s = await self._reached(timeout_s)
+        if not isinstance(log, EpochEndSource):
+            return None
+        return await log.epoch_end(partition, leader_epoch, timeout_s=left_s)
 
     async def read_aside(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20

@@ -114,10 +114,6 @@ class SnapshotKeeper:
         self._set_apart()
         return found
 
-    async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
-        if self._store is not None:
-            await self._store.set_aside_beyond(partition, next_offset)
-
     def positions(self) -> Mapping[int, int]:
         return {} if self._states is None else self._states.positions()
 

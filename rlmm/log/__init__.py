@@ -3,6 +3,7 @@ The log that the events live in: one protocol, kept by memory, by our own files,
 
 May be imported by every package above it in the layers of `pyproject.toml`.
 
+- `batch_proof`: The proof that a log still holds the batch on which a state stands.
 - `history_reader`: A reader of a log's history that neither waits for nor delays its followers.
 - `new_ids`: Ids that a log of our own is born with, made the way Kafka makes its own.
 - `protocol`: The protocol of the log of events.

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rlmm.records.header import BatchMark
 
 
 class NotReadyReason(StrEnum):
@@ -101,6 +105,8 @@ class ReplayHistory:
     """Updates of a segment that was not there: its first record was trimmed, or never written."""
     trimmed_before: int = 0
     """Retention passed us by: events up to this offset were never seen by this state."""
+    last_batch: BatchMark | None = None
+    """The last batch that was applied: a log that holds it holds everything before it, too."""
 
     @property
     def is_complete(self) -> bool:

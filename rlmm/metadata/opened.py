@@ -39,6 +39,7 @@ class OpenRecordSet:
         "damage",
         "data",
         "is_cut",
+        "last_start",
         "left_count",
         "next_offset",
         "pending",
@@ -59,6 +60,8 @@ class OpenRecordSet:
         self.timestamp_ms = -1
         """The largest time of any record of the last batch that is open; -1 when none has one."""
         self.damage: DamagedRecords | None = None
+        self.last_start = -1
+        """The byte where the last batch begins that was found; -1 before the first."""
         self.is_cut = False
         """Whether the walk ended in something that is no whole batch, which was not passed."""
 
@@ -80,6 +83,7 @@ class OpenRecordSet:
             return False
         self._ahead.clear()
         self._walked = walk(self.data, stop)
+        self.last_start = last
         self.next_offset = self._floor = offset + len(values)
         self.batch, self.left_count, self.damage = batch, len(values), None
         (self.timestamp_ms,) = _unpack_timestamp(self.data, last)
@@ -104,6 +108,7 @@ class OpenRecordSet:
                     fault,
                 )
             self._floor = found.next_offset
+            self.last_start = found.start
         return found
 
     def _offset_fault(self, batch: Batch, position: int) -> str | None:

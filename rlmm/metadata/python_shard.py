@@ -29,6 +29,7 @@ from rlmm.metadata.verdicts import (
     Verdict,
 )
 from rlmm.records.damage import DamagedBatch, DamagedRecords
+from rlmm.records.header import BatchMark, mark_at
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
@@ -109,7 +110,9 @@ class PythonShard(ShardAnswers):
             self._skip_to(record_set.next_offset, turn)
         if not complete and damage is None:
             self._open = opened
-        return self._report(turn, complete=complete, damage=damage)
+        last = opened.last_start
+        mark = None if last < 0 else mark_at(record_set.data, last)
+        return self._report(turn, complete=complete, damage=damage, last_batch=mark)
 
     def _begin(self) -> _Pass:
         if self._unreported is None:
@@ -331,7 +334,14 @@ class PythonShard(ShardAnswers):
         self._counters.tally.add(turn.tally)
         self._counters.redelivered += turn.redelivered
 
-    def _report(self, turn: _Pass, *, complete: bool, damage: DamagedBatch | None) -> Report:
+    def _report(
+        self,
+        turn: _Pass,
+        *,
+        complete: bool,
+        damage: DamagedBatch | None,
+        last_batch: BatchMark | None = None,
+    ) -> Report:
         self._count(turn)
         self._unreported = None
         return Report(
@@ -344,6 +354,7 @@ class PythonShard(ShardAnswers):
             tuple(turn.entries),
             tuple(turn.deleted),
             damage,
+            last_batch,
         )
 
     def statistics(self) -> ShardStatistics:

@@ -23,6 +23,7 @@ from rlmm.metadata.verdicts import (
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.records.damage import DamagedBatch
+    from rlmm.records.header import BatchMark
 
 
 @dataclass(slots=True)
@@ -101,6 +102,9 @@ class Report:
     entries: tuple[Entry, ...] = ()
     deleted: tuple[TopicIdPartition, ...] = ()
     damage: DamagedBatch | None = None
+    last_batch: BatchMark | None = None
+    """The last batch that was found, if any; the position lies behind its base offset, or before it
+    where the limit of events was reached in a run of small batches."""
 
 
 @dataclass(frozen=True, slots=True)

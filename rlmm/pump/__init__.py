@@ -10,6 +10,7 @@ May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sideca
 - `damage_skipping`: The first offset behind a batch that cannot be trusted.
 - `follower`: The task that reads one metadata partition.
 - `incidents`: Events that were not simply applied, within bounds.
+- `known_state`: The newest known state whose records the log still holds.
 - `listener`: Interfaces of what the pump calls: gate, offset waits, restored states.
 - `log_connection`: Attempts to reach the log, with pauses.
 - `pump`: Begins and ends followers by the assignment, and asks for log end offsets.

@@ -34,7 +34,8 @@ from rlmm.log.replay_progress import (
 )
 from rlmm.metadata.report import Tally
 from rlmm.pump.damage_skipping import offset_behind
-from rlmm.pump.replay import Replay, ReplayStart, beginning
+from rlmm.pump.known_state import KnownState
+from rlmm.pump.replay import Replay
 from rlmm.pump.state_images import Image, copy_parts
 from rlmm.pump.statistics import FollowerStatistics
 from rlmm.pump.verdicts import VerdictWaits
@@ -95,6 +96,8 @@ class Follower:
         self._needs_beginning = True
         self._is_void = False
         """Whether the log does not, or no longer, hold what the follower read."""
+        timeout_s = context.settings.bounds_timeout_ms / 1_000
+        self._known = KnownState(partition, context.log, context.restore, timeout_s)
         self._applying = asyncio.Lock()
         self._beginnings = 0
         self._failures = 0
@@ -153,15 +156,7 @@ class Follower:
             self._disowned = -1  # it was cut: there is nothing that it could disown again
         async with self._applying:
             before, log_start = self._replay, bounds.log_start_offset
-            shard, history = await self._known_state(bounds)
-            start = None if shard is None else beginning(shard.position, bounds)
-            if shard is not None and (self._is_void or start is not ReplayStart.RESUME):
-                self._warn_of_gap(shard.position, bounds)
-            if shard is not None and (self._is_void or start is ReplayStart.BEYOND):
-                if self._context.restore is not None:
-                    # The log does not say how far back it was cut: no snapshot is to be trusted.
-                    await self._context.restore.set_aside_beyond(self.partition, log_start)
-                shard = None
+            shard, history = await self._known.newest(before, bounds, is_void=self._is_void)
             if shard is None or history is None:
                 shard = self._context.make_shard(self.partition, log_start)
                 history = ReplayHistory(first_offset=log_start)
@@ -191,33 +186,6 @@ class Follower:
             "known: query the segment before sending the event again",
         )
         self.verdicts = VerdictWaits(position)
-
-    async def _known_state(self, bounds: LogBounds) -> tuple[Shard | None, ReplayHistory | None]:
-        if self._replay is not None:
-            return self._replay.shard, self._replay.history
-        if self._context.restore is None:
-            return None, None
-        found = await self._context.restore.restore(
-            self.partition, bounds.log_start_offset, bounds.high_watermark
-        )
-        return (None, None) if found is None else (found.shard, found.history)
-
-    def _warn_of_gap(self, position: int, bounds: LogBounds) -> None:
-        if position < bounds.log_start_offset and not self._is_void:
-            gone = "retention removed the records behind it. The state is kept and read on from "
-            gone += "the log start offset; segments may be missing or deleted meanwhile"
-        else:
-            gone = "the log was cut. It is read anew from its start"
-        _log.warning(
-            "metadata partition %d: the state at offset %d does not fit the log, which has "
-            "[%d, %d): %s",
-            self.partition,
-            position,
-            bounds.log_start_offset,
-            bounds.high_watermark,
-            gone,
-            extra={"offset": position},
-        )
 
     async def _ask_bounds(self) -> LogBounds:
         timeout_s = self._context.settings.bounds_timeout_ms / 1_000

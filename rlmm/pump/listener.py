@@ -69,7 +69,4 @@ class StateRestore(Protocol):
     async def restore(
         self, partition: int, log_start: int, next_offset: int
     ) -> RestoredState | None:
-        """Return a state at a position not beyond *next_offset*, if there is one."""
-
-    async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
-        """The log was cut: never give back a state at a position beyond *next_offset* again."""
+        """Return the newest state not beyond *next_offset*, if any; void those beyond it."""

@@ -93,6 +93,8 @@ class Replay:
 
     def absorb(self, record_set: RecordSet, max_events: int) -> Report:
         report = self.shard.apply(record_set, max_events)
+        if report.last_batch is not None:
+            self.history.last_batch = report.last_batch
         self._count(report)
         return report
 

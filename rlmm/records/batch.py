@@ -22,6 +22,7 @@ from rlmm.records.header import (
     MAGIC,
     OFFSET_MAX,
     TRANSACTIONAL_BIT,
+    BatchMark,
     claimed_next_offset,
     judge_header,
     judge_start,
@@ -86,6 +87,10 @@ class Batch:
     def leader_epoch(self) -> int:
         """Epoch of the leader that appended the batch, -1 when none did; not covered by the CRC."""
         return self._header[2]
+
+    @property
+    def mark(self) -> BatchMark:
+        return BatchMark(self.base_offset, self.last_offset, self._header[2], self._header[4])
 
     @property
     def is_control(self) -> bool:

@@ -14,6 +14,7 @@ delete horizon.
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 from rlmm.records.damage import DamagedBatch, DamageReason, PartialTail
 
@@ -30,6 +31,23 @@ OFFSET_MAX = 2**63 - 2
 """Largest offset of a record; the next one must be an offset too."""
 BATCH_BYTES_MAX = 128 * 1024 * 1024
 """Largest batch that is believed; brokers accept 1 MiB by default."""
+
+
+class BatchMark(NamedTuple):
+    """What tells one batch of a log from any other that may have taken its place."""
+
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    checksum: int
+    """The CRC-32C that the batch header holds."""
+
+
+def mark_at(data: bytes, start: int) -> BatchMark:
+    """Return the mark of the batch whose header begins at byte *start*."""
+    base_offset, _, leader_epoch, _, crc, _, delta, *_ = HEADER.unpack_from(data, start)
+    return BatchMark(base_offset, base_offset + delta, leader_epoch, crc)
+
 
 CODEC_MASK = 0x07
 LOG_APPEND_TIME_BIT = 0x08

@@ -17,27 +17,33 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import INT32_MAX, INT64_MAX, Uuid
 from rlmm.metadata.image import SHARD_VERSION
+from rlmm.records.header import BatchMark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAGIC: Final = b"RLMMSNAP"
-VERSION: Final = 1
+VERSION: Final = 2
 IMAGE_VERSION: Final = SHARD_VERSION
 """Of the state images inside: a file whose images this build would misread is refused as well."""
 
 START = struct.Struct(">8sHH")
 """Magic, version, image version: at this place in every version there will be."""
-FIELDS = struct.Struct(">iiqq6qi16sH")
+FIELDS = struct.Struct(">iiqq6qqqiIi16sH")
 """
-Metadata partition, partition count, position, time of writing, history, number of user partitions,
-topic id, length of the cluster id.
+Metadata partition, partition count, position, time of writing, history, mark of the last batch,
+number of user partitions, topic id, length of the cluster id.
 """
+FIELDS_1 = struct.Struct(">iiqq6qi16sH")
+"""Those of version 1, which had no mark."""
+NO_MARK: Final = (-1, -1, -1, 0)
+_COUNTS: Final = 6
+"""Numbers of the history."""
 CRC = struct.Struct(">I")
 CLUSTER_ID_BYTES_MAX: Final = 32_767
 """What Kafka's string form can carry."""
-HEADER_BYTES_MIN: Final = START.size + FIELDS.size + CRC.size
-HEADER_BYTES_MAX: Final = HEADER_BYTES_MIN + CLUSTER_ID_BYTES_MAX
+HEADER_BYTES_MIN: Final = START.size + FIELDS_1.size + CRC.size
+HEADER_BYTES_MAX: Final = START.size + FIELDS.size + CRC.size + CLUSTER_ID_BYTES_MAX
 
 BLOCK = struct.Struct(">BII")
 """Kind, bytes when inflated, bytes that follow."""
@@ -89,6 +95,7 @@ def encode_header(header: SnapshotHeader) -> bytes:
         history.counted_apart,
         history.without_base,
         history.trimmed_before,
+        *(history.last_batch or NO_MARK),
         header.user_partitions,
         header.identity.topic_id,
         len(cluster_id),
@@ -108,14 +115,15 @@ def decode_header(take: Callable[[int, str], bytes]) -> SnapshotHeader:
     if magic != MAGIC:
         msg = f"no snapshot: it begins with {magic!r}"
         raise SnapshotCorrupt(msg)
-    if (version, image_version) != (VERSION, IMAGE_VERSION):
+    form = {1: FIELDS_1, VERSION: FIELDS}.get(version)
+    if form is None or image_version != IMAGE_VERSION:
         msg = (
-            f"version {version} with images of version {image_version}; this build reads version "
-            f"{VERSION} with images of version {IMAGE_VERSION}"
+            f"version {version} with images of version {image_version}; this build reads versions "
+            f"1 and {VERSION} with images of version {IMAGE_VERSION}"
         )
         raise SnapshotUnsupported(msg)
-    fields = take(FIELDS.size, "the header")
-    *numbers, user_partitions, topic_id, cluster_id_bytes = FIELDS.unpack(fields)
+    fields = take(form.size, "the header")
+    *numbers, user_partitions, topic_id, cluster_id_bytes = form.unpack(fields)
     if cluster_id_bytes > CLUSTER_ID_BYTES_MAX:
         msg = f"a cluster id of {cluster_id_bytes} bytes, the longest has {CLUSTER_ID_BYTES_MAX}"
         raise SnapshotCorrupt(msg)
@@ -124,14 +132,15 @@ def decode_header(take: Callable[[int, str], bytes]) -> SnapshotHeader:
     if crc != google_crc32c.value(start + fields + cluster_id):
         raise SnapshotCorrupt("the header is not what was written: its checksum differs")
     partition, partition_count, position, written_ms, *counts = numbers
+    history = ReplayHistory(*counts[:_COUNTS])
+    mark = tuple(counts[_COUNTS:]) or NO_MARK
+    history.last_batch = None if mark == NO_MARK else BatchMark(*mark)
     try:
         identity = LogIdentity(cluster_id.decode(), Uuid(topic_id), partition_count)
     except UnicodeDecodeError as error:
         msg = f"the cluster id is not UTF-8: {cluster_id[:64]!r}"
         raise SnapshotCorrupt(msg) from error
-    header = SnapshotHeader(
-        identity, partition, position, ReplayHistory(*counts), user_partitions, written_ms
-    )
+    header = SnapshotHeader(identity, partition, position, history, user_partitions, written_ms)
     fault = fault_of(header)
     if fault is not None:
         raise SnapshotCorrupt(fault)
@@ -163,4 +172,7 @@ def fault_of(header: SnapshotHeader) -> str | None:
     )
     if not all(0 <= count <= INT64_MAX for count in counts):
         return f"a history with numbers that cannot be: {history}"
+    mark = history.last_batch
+    if mark is not None and not 0 <= mark.base_offset <= mark.last_offset < INT64_MAX:
+        return f"a last batch that cannot be: {mark}"
     return None

@@ -99,8 +99,9 @@ class SnapshotStore:
         Return the shard of the newest snapshot that is good and fits the log's bounds, if any.
 
         Never raises for a file: each that is not used is logged, counted by kind and named. One
-        beyond the log end offset is set aside as well. With *log_start* 0 one before the log start
-        offset fits, too. Cancelled, it ends after the next user partition.
+        beyond *next_offset* is set aside as well, for the log has another history there: when it
+        has grown past such a snapshot, that would look like one of its own. With *log_start* 0 one
+        before the log start offset fits, too. Cancelled, it ends after the next user partition.
         """
 
         def work(
@@ -118,21 +119,6 @@ class SnapshotStore:
         self._restored += 1
         self._keep(stored, header.written_ms)
         return RestoredSnapshot(shard, header.history, stored.path)
-
-    async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
-        """
-        Never use a snapshot beyond the end of a cut log again. To be called at once: when the log
-        has grown past such a snapshot, it looks like one of its own.
-        """
-
-        def work(_: BackgroundWork) -> list[SnapshotRefusal]:
-            return self._shelf.fitting(partition, 0, next_offset)[1]
-
-        async with self._reading:
-            self._note(await in_background(work, "snapshot-read", self.settings.niceness))
-        saved = self._saved.get(partition)
-        if saved is not None and saved.position > next_offset:
-            del self._saved[partition]
 
     async def look_at_room(self) -> None:
         def work(_: BackgroundWork) -> int | None:

@@ -99,11 +99,13 @@ class SnapshotFolder:
             self._is_swept = True
 
     def _set_aside(self, stored: CatalogEntry, next_offset: int) -> SnapshotRefusal:
-        detail = f"the log ends at {next_offset}; set aside, its history is not this log's"
+        detail = f"the log holds its history up to {next_offset} at most; set aside"
         try:
             self._catalog.set_aside(stored)
         except OSError as error:
-            detail = f"the log ends at {next_offset}; it could not be set aside: {error}"
+            detail = (
+                f"the log holds its history up to {next_offset} at most; not set aside: {error}"
+            )
         return _refused(stored, RefusalKind.BEYOND_LOG, detail)
 
     def _load(self, given: BackgroundWork, stored: CatalogEntry) -> tuple[SnapshotHeader, Shard]:

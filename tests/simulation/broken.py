@@ -19,7 +19,7 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.shard_answers import ShardAnswers
 from rlmm.metadata.verdicts import APPLIED
-from rlmm.pump import follower, pump
+from rlmm.pump import known_state, pump
 from rlmm.pump import verdicts as listening
 from rlmm.pump import writer as publish
 from rlmm.pump.follower import Follower
@@ -229,7 +229,7 @@ BROKEN = (
     _broken("unchecked writer", "I8", PythonShard, "admit", lambda *_: None),
     _broken("erased metadata", "I8", publish, "_with_custom", lambda event, _: event),
     _broken("strange record", "I8", publish, "encode", lambda event: encode(event) + b"\0"),
-    _broken("falling watermark", "I7", follower, "beginning", _drops_trimmed_states),
+    _broken("falling watermark", "I7", known_state, "beginning", _drops_trimmed_states),
     _broken("lost count", "I4", PythonShard, "_skip_to", _holes_do_not_count),
     _broken("hidden segment", "I6", ShardAnswers, "segments", _hides_what_is_deleted),
     _broken("late copy", "I1 I3 errors", Follower, "freeze", _freezes_late),

@@ -24,6 +24,7 @@ from rlmm.kafka_client.connections.task_set import TaskSet
 from rlmm.kafka_client.fetch.fetcher import Fetcher
 from rlmm.kafka_client.fetch.history_reads import HistoryReads
 from rlmm.kafka_client.fetch.partition_reads import PendingRead
+from rlmm.kafka_client.offsets.epoch_end import epoch_end_of
 from rlmm.kafka_client.offsets.log_bounds import BoundsQuestion
 from rlmm.kafka_client.produce.producer import IdempotentProducer
 from rlmm.kafka_messages.error_codes import DENIED
@@ -194,6 +195,18 @@ class KafkaLog:
         finally:
             if is_aside:
                 self._sources.leave(source)
+
+    async def epoch_end(
+        self, partition: int, leader_epoch: int, *, timeout_s: float
+    ) -> tuple[int, int]:
+        try:
+            async with self._limit(timeout_s):
+                bound = await self._bound_now()
+                require_partition(partition, bound.partition_count)
+                topic = self._settings.topic.name
+                return await epoch_end_of(self._cluster, topic, partition, leader_epoch)
+        except TimeoutError:
+            raise self._late(f"the leader epochs of partition {partition}", timeout_s) from None
 
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
         """Store one event in all replicas in sync, and return its offset."""

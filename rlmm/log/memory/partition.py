@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,8 @@ class MemoryPartition:
     log_start: int = 0
     next_offset: int = 0
     leader_epoch: int = 0
+    epoch_starts: list[tuple[int, int]] = field(default_factory=list)
+    """Leader epochs above 0 and the offsets at which they begin."""
     batches: list[StoredBatch] = field(default_factory=list)
     size_bytes: int = 0
     fault: tuple[type[LogError], str] | None = None
@@ -122,6 +125,20 @@ class MemoryPartition:
         data = b"".join(batch.data for batch in self.batches[start:stop])
         return RecordSet(self.number, data, next_offset)
 
+    def begin_epoch(self) -> None:
+        """Elect a leader: what comes next is of another leader epoch."""
+        self.leader_epoch += 1
+        self.epoch_starts.append((self.leader_epoch, self.next_offset))
+
+    def epoch_end(self, leader_epoch: int) -> tuple[int, int]:
+        """Return the largest epoch with records that is not above *leader_epoch*, and its end."""
+        known = [(0, 0), *self.epoch_starts, (self.leader_epoch + 1, self.next_offset)]
+        found = (-1, -1)
+        for (epoch, start), (_, end) in pairwise(known):
+            if epoch <= leader_epoch and start < end:
+                found = epoch, end
+        return found
+
     def truncate_head(self, log_start: int) -> None:
         """Drop the batches below *log_start*; a batch that reaches beyond it stays whole."""
         self.log_start = max(self.log_start, min(log_start, self.next_offset))
@@ -134,3 +151,6 @@ class MemoryPartition:
             next_offset = min(next_offset, self.batches[kept].base_offset)
         self.replace(self.batches[:kept])
         self.next_offset = max(self.log_start, min(self.next_offset, next_offset))
+        self.epoch_starts = [
+            (epoch, min(start, self.next_offset)) for epoch, start in self.epoch_starts
+        ]

@@ -95,7 +95,7 @@ class LogScript:
         """A new leader lacks the records from *from_offset* on."""
         held = self._partition(partition)
         held.truncate_tail(from_offset)
-        held.leader_epoch += 1
+        held.begin_epoch()
         held.bell.ring()
 
     def delete_topic(self) -> None:
@@ -125,7 +125,7 @@ class LogScript:
     def elect_leader(self, partition: int) -> None:
         held = self._partition(partition)
         held.fault = None
-        held.leader_epoch += 1
+        held.begin_epoch()
         held.bell.ring()
 
     def take_offline(self, partition: int) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import cramjam
 
-HEADER = struct.Struct(">8sHHiiqqqqqqqqi16sH")
+HEADER = struct.Struct(">8sHHiiqqqqqqqqqqiIi16sH")
 NAMES = (
     "magic", "version", "image_version", "partition", "partition_count", "position", "written_ms",
     "first_offset", "records", "undecodable", "counted_apart", "without_base", "trimmed_before",
+    "batch_base_offset", "batch_last_offset", "batch_leader_epoch", "batch_checksum",
     "user_partitions", "topic_id",
 )  # fmt: skip
 BLOCK = struct.Struct(">BII")

@@ -30,6 +30,8 @@ from tests.support.logs.scripted_log import ScriptedLog
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rlmm.metadata.ids import SegmentId
+
 
 async def test_f66_log_start_when_it_passes_the_reader_then_the_state_stays() -> None:
     """The engine keeps the state, reads on from the log start offset, and marks the history."""
@@ -266,3 +268,67 @@ async def test_log_when_it_is_cut_while_a_snapshot_is_written_then_none_of_it_st
         await until_open(engine, place)
         assert ids(engine) == [segment_id("a"), segment_id("c")]
         assert engine.reads.segment_for(TP, 0, 150) is None
+
+
+async def restarted(world: World, place: int, folder: Path) -> tuple[list[SegmentId], int]:
+    """Restart an engine on the snapshots in *folder*; return what it lists, and what it read."""
+    parts: dict[str, Any] = {"assignment": Assignment.of_metadata([place]), "snapshots": folder}
+    async with world.engine(**parts) as engine:
+        await until_open(engine, place)
+        listed = ids(engine)
+        passed = follower(engine, world).tally.offsets
+        assert (await engine.flush()).failed == {}
+        return listed, passed
+
+
+@pytest.mark.parametrize("keeps", [0, 2], ids=["nothing-kept", "an-older-snapshot-kept"])
+async def test_log_when_it_was_cut_and_has_grown_back_while_down_then_is_noticed(
+    tmp_path: Path, keeps: int
+) -> None:
+    """A start proves each snapshot against the log, and uses the newest that the log holds."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"))
+    if keeps:
+        await restarted(world, place, tmp_path)
+    world.store(started("b", 100, 199), finished("b"))
+    assert (await restarted(world, place, tmp_path))[1] == 4 - keeps
+    world.script.lose_tail(place, 2)
+    world.store(started("c", 100, 149), finished("c"), started("d", 150, 170), finished("d"))
+    listed, passed = await restarted(world, place, tmp_path)
+    assert listed == [segment_id("a"), segment_id("c"), segment_id("d")]
+    assert passed == 6 - keeps
+
+
+async def test_log_when_it_was_cut_and_has_grown_back_while_unassigned_then_is_noticed(
+    tmp_path: Path,
+) -> None:
+    """A running service that takes a metadata partition again proves the snapshot as well."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"), started("b", 100, 199), finished("b"))
+    mine, nothing = Assignment.of_metadata([place]), Assignment.of_metadata([])
+    async with world.engine(assignment=mine, snapshots=tmp_path) as engine:
+        await until_open(engine, place)
+        assert (await engine.flush()).written == (place,)
+        engine.reconcile(nothing)
+        world.script.lose_tail(place, 2)
+        world.store(*(started(number, 100, 199) for number in range(4)))
+        engine.reconcile(mine)
+        await until_open(engine, place)
+        assert segment_id("b") not in ids(engine)
+
+
+@pytest.mark.parametrize("removed", [(1, 3), (0, 1, 2)], ids=["last-batch", "earlier-batches"])
+async def test_snapshot_when_the_cleaner_removed_its_batches_then_is_used(
+    tmp_path: Path, removed: tuple[int, ...]
+) -> None:
+    """The leader epochs of the log prove a snapshot whose last batch the cleaner removed."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"), started("b", 100, 199), finished("b"))
+    await restarted(world, place, tmp_path)
+    world.script.compact(place, removed)
+    world.store(started("c", 200, 299))
+    listed, passed = await restarted(world, place, tmp_path)
+    assert (len(listed), passed) == (3, 1)

@@ -25,6 +25,7 @@ from rlmm.pump.follower import Follower, FollowerContext
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.settings import PumpSettings
 from rlmm.pump.turn_taking import TurnTaking
+from rlmm.records.header import BatchMark
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, LoopClock, World, no_memory, until
@@ -59,16 +60,12 @@ class Kept:
     shard: Shard
     history: ReplayHistory
     asked: list[tuple[int, int, int]] = field(default_factory=list)
-    set_aside: list[tuple[int, int]] = field(default_factory=list)
 
     def connect(self, identity: LogIdentity) -> None: ...
 
     async def restore(self, partition: int, log_start: int, next_offset: int) -> Kept | None:
         self.asked.append((partition, log_start, next_offset))
-        return self
-
-    async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
-        self.set_aside.append((partition, next_offset))
+        return self if self.shard.position <= next_offset else None
 
 
 class Read:
@@ -164,24 +161,33 @@ async def test_f66_kept_state_when_the_log_ends_before_it_then_is_given_up() -> 
         assert (shard.position, len(shard.segments(TP))) == (1, 1)
 
 
-async def test_f6_kept_states_when_the_log_was_cut_then_are_never_used_again() -> None:
-    """The follower never restores a state from before the truncation."""
+async def test_f6_kept_state_when_the_log_was_cut_then_is_used_only_if_the_log_holds_it() -> None:
+    """After a cut the follower asks for older states until the log holds the last batch of one."""
+    world = World()
+    world.store(*(started(number) for number in range(10)))
+    kept = kept_at(8)
+    kept.history.last_batch = BatchMark(7, 7, 3, 1)
+    read = Read(world, kept)
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        assert read.heard.shard is not kept.shard
+        assert [limit for _, _, limit in kept.asked] == [10, 7]
+        assert read.heard.shard is not None
+        assert len(read.heard.shard.segments(TP)) == 10
+
+
+async def test_f6_kept_state_without_a_mark_when_the_log_was_cut_then_is_not_believed() -> None:
+    """A snapshot of format version 1 proves nothing: after a cut that was seen it is not used."""
     world = World()
     world.store(*(started(number) for number in range(10)))
     kept = kept_at(8)
     read = Read(world, kept)
     async with read.running() as follower:
         await until(lambda: follower.statistics().is_caught_up)
-        assert kept.set_aside == []
         world.script.lose_tail(read.place, 9)
         await until(lambda: follower.statistics().beginnings == 2)
-        assert kept.set_aside == [(read.place, 0)]
-        world.script.stall(read.place)
-        world.store(*(started(number) for number in range(20, 25)))
-        world.script.delete_records(read.place, 12)
-        world.script.resume(read.place)
-        await until(lambda: follower.statistics().beginnings == 3)
-        assert kept.set_aside == [(read.place, 0)]  # retention makes no state untrue
+        await until(lambda: follower.statistics().is_caught_up)
+        assert read.heard.shard is not kept.shard
 
 
 async def test_state_when_the_log_has_disowned_it_then_is_not_kept() -> None:

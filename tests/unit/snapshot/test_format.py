@@ -14,6 +14,7 @@ from rlmm.errors import InvalidArgument, SnapshotCorrupt, SnapshotUnsupported
 from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import INT64_MAX, Uuid
+from rlmm.records.header import BatchMark
 from rlmm.snapshot.format import HEADER_BYTES_MIN, SnapshotHeader, decode_header, encode_header
 from tests.support.engine.snapshots import HISTORY, IDENTITY
 
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HEADER = SnapshotHeader(IDENTITY, 3, 5_000, HISTORY, 12, 1_700_000_000_000)
-POSITION_AT, COUNT_AT, HISTORY_AT, CLUSTER_AT = 20, 16, 36, 106
+POSITION_AT, COUNT_AT, HISTORY_AT, CLUSTER_AT = 20, 16, 36, 130
+LONG_HISTORY = ReplayHistory(
+    INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, BatchMark(3, 9, 2, 0xFFFFFFFF)
+)
 
 
 def taking(content: bytes) -> Callable[[int, str], bytes]:
@@ -50,7 +54,7 @@ def patched(at: int, new: bytes) -> bytes:
         replace(HEADER, position=INT64_MAX - 1, partition=49),
         replace(HEADER, identity=LogIdentity("", Uuid(bytes(16)), 50)),
         replace(HEADER, identity=LogIdentity("\u00e9\u4e2d" * 6_000, IDENTITY.topic_id, 50)),
-        replace(HEADER, history=ReplayHistory(*[INT64_MAX] * 6)),
+        replace(HEADER, history=LONG_HISTORY),
         replace(HEADER, history=ReplayHistory(1, 2, 3, 4, 5, 6)),
     ],
     ids=["usual", "smallest", "largest", "nameless", "long name", "long history", "history"],
@@ -73,8 +77,8 @@ def test_f13_header_when_written_then_is_read_back(header: SnapshotHeader) -> No
         pytest.param(HISTORY_AT, struct.pack(">q", -1), "history", id="negative history"),
         pytest.param(HISTORY_AT + 40, struct.pack(">q", -1), "history", id="last of the history"),
         pytest.param(28, struct.pack(">q", -1), "written", id="negative time"),
-        pytest.param(84, struct.pack(">i", -1), "user partitions", id="negative number"),
-        pytest.param(104, struct.pack(">H", 32_768), "32768", id="cluster id too long"),
+        pytest.param(108, struct.pack(">i", -1), "user partitions", id="negative number"),
+        pytest.param(128, struct.pack(">H", 32_768), "32768", id="cluster id too long"),
         pytest.param(CLUSTER_AT, b"\xff", "UTF-8", id="cluster id no text"),
         pytest.param(0, b"X", "no snapshot", id="magic"),
     ],
@@ -86,7 +90,7 @@ def test_f9_header_when_a_field_cannot_be_then_is_corrupt(at: int, new: bytes, n
 
 
 @pytest.mark.parametrize("at", [8, 10], ids=["file", "images"])
-@pytest.mark.parametrize("version", [0, 2, 65_535], ids=str)
+@pytest.mark.parametrize("version", [0, 3, 65_535], ids=str)
 def test_f11_f12_header_of_an_unknown_version_then_is_unsupported(at: int, version: int) -> None:
     """Another version of the file, or of the images in it, is never guessed at."""
     with pytest.raises(SnapshotUnsupported, match=f"version {version}"):
@@ -110,4 +114,4 @@ def test_header_when_no_shard_can_be_like_that_then_is_not_written() -> None:
 def test_header_without_a_cluster_id_is_the_shortest() -> None:
     """The limits of the format are those of its tables."""
     header = replace(HEADER, identity=LogIdentity("", Uuid(bytes(16)), 50))
-    assert len(encode_header(header)) == HEADER_BYTES_MIN == 110
+    assert len(encode_header(header)) == HEADER_BYTES_MIN + 24 == 134

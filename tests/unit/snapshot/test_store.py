@@ -87,7 +87,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], RefusalKind]] = {
     "garbage": (lambda content: b"x" * len(content), RefusalKind.CORRUPT),
     "trailing bytes": (lambda content: content + b"x", RefusalKind.CORRUPT),
     "future version": (
-        lambda content: content[:8] + b"\x00\x02" + content[10:],
+        lambda content: content[:8] + b"\x00\x03" + content[10:],
         RefusalKind.UNSUPPORTED,
     ),
     "other images": (
@@ -205,20 +205,6 @@ async def test_f6_snapshot_beyond_the_log_end_then_is_void_for_good(tmp_path: Pa
     assert again is not None
     assert again.shard.position == 4
     assert f"{PARTITION}/{10:020d}.snapshot.void" in files_below(tmp_path)
-
-
-async def test_f6_snapshots_when_the_log_is_cut_then_can_be_set_aside(tmp_path: Path) -> None:
-    """Snapshots beyond a truncation are set aside at once."""
-    store = store_in(tmp_path)
-    for count in (2, 5):
-        await store.write(frozen_of(shard_of(segments(count))))
-    await store.set_aside_beyond(PARTITION, 9)
-    assert store.saved(PARTITION) is None
-    restored = await store_in(tmp_path).restore(PARTITION, 0, END)
-    assert restored is not None
-    assert restored.shard.position == 4
-    await store.set_aside_beyond(PARTITION, 4)
-    assert len(files_below(tmp_path)) == 2
 
 
 async def test_f66_snapshot_before_the_log_start_then_does_not_fit(tmp_path: Path) -> None:
