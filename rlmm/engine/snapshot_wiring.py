@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.base.doorbell import Doorbell
 from rlmm.base.log_context import bound
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, NotReady
+from rlmm.snapshot.files import partition_counts
 from rlmm.snapshot.schedule import FlushResult, SnapshotWriter
 from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
@@ -64,6 +67,22 @@ class SnapshotKeeper:
 
     def keep(self, states: ShardStates) -> None:
         self._states = states
+
+    async def confirm(self, identity: LogIdentity) -> None:
+        """Raise `ConfigError` where snapshots of this topic have another partition count."""
+        count = identity.partition_count
+        look = partial(partition_counts, self._root, identity, self._disk)
+        others = await in_own_thread("partition-counts", look)
+        if others - {count}:
+            before = ", ".join(map(str, sorted(others - {count})))
+            msg = (
+                f"topic {identity.topic_id} of cluster {identity.cluster_id} has {count} "
+                f"partitions and had {before} when the snapshots in {self._root} were written: "
+                "most user partitions would be looked for in the wrong place. The partition "
+                "count of the metadata topic must never change: make the topic anew with its "
+                "former count and rebuild it (docs/operating.md, lost topic)"
+            )
+            raise ConfigError(msg)
 
     def connect(self, identity: LogIdentity) -> None:
         self._cluster_id = identity.cluster_id

@@ -63,6 +63,9 @@ class RestoredState(Protocol):
 class StateRestore(Protocol):
     """Keeps states of metadata partitions from one run to the next; deals with bad ones itself."""
 
+    async def confirm(self, identity: LogIdentity) -> None:
+        """Raise `ConfigError` where states of the same topic have another partition count."""
+
     def connect(self, identity: LogIdentity) -> None:
         """The pump reached the log; states are those of *identity* from now on."""
 

@@ -79,6 +79,8 @@ class LogConnection:
         identity = await self._context.log.identity(timeout_s=timeout_s)
         self._check(identity.partition_count)
         self._context.confirm(identity)
+        if self._context.restore is not None:
+            await self._context.restore.confirm(identity)
         return identity
 
     def _note(self, state: RetryCallState) -> None:

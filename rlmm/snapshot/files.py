@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ImageCorrupt, SnapshotCorrupt, SnapshotError, SnapshotForeign
 from rlmm.metadata.image_reading import read_partition_image
+from rlmm.snapshot.catalog import Catalog, identity_folder
 from rlmm.snapshot.decoding import SnapshotReader, verify
 from rlmm.snapshot.format import HEADER_BYTES_MAX, decode_header
 
@@ -110,6 +111,21 @@ def naming(name: str) -> Iterator[None]:
     except ImageCorrupt as error:
         msg = f"{name}: {error}"
         raise SnapshotCorrupt(msg) from error
+
+
+def partition_counts(root: Path, identity: LogIdentity, disk: SnapshotDisk) -> frozenset[int]:
+    """Return the counts in the newest snapshot headers of the topic of *identity*. Blocks."""
+    catalog = Catalog(identity_folder(root, identity), disk)
+    counts = set()
+    for partition in catalog.partitions():
+        with suppress(SnapshotError, OSError):
+            for stored in catalog.newest_first(partition)[:1]:
+                with opened(disk, stored.path) as file:
+                    found = file.peek().identity
+                ours = identity.cluster_id, identity.topic_id
+                if (found.cluster_id, found.topic_id) == ours:
+                    counts.add(found.partition_count)
+    return frozenset(counts)
 
 
 def require_identity(header: SnapshotHeader, identity: LogIdentity) -> None:

@@ -79,9 +79,9 @@ class WatchedShard(PythonShard):
         if self._is_new:
             self._is_new = False
             self._judge.look(self._machine)  # what was restored, before more is made of it
-        log_start = self._machine.log_start(self.partition)
-        if not record_set.data and record_set.next_offset == log_start > self.position:
-            self.gaps += ((self.position, log_start),)
+        next_offset = record_set.next_offset
+        if not record_set.data and next_offset is not None and next_offset > self.position:
+            self.gaps += ((self.position, next_offset),)
         report = super().apply(record_set, max_events)
         self._judge.see_report(self._machine.name, report)
         return report
@@ -259,10 +259,6 @@ class Machine:
         return self._disk is None or self._disk.is_off
 
     # --------------------------------------------------------------------------- what is there
-
-    def log_start(self, place: int) -> int:
-        partitions = self._topic.partitions
-        return partitions[place].log_start if place < len(partitions) else -1
 
     @property
     def folder(self) -> Path:

@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.engine.engine import EngineSettings
 from rlmm.errors import ConfigError, InvalidArgument, NotAssigned, NotReady, PumpFailed
-from rlmm.log.memory.partition import BoundsFault
+from rlmm.log.memory.partition import BoundsFault, MemoryPartition
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.pump.settings import PumpSettings
@@ -18,6 +18,8 @@ from tests.support.engines import ROOM, World, until, until_open
 from tests.support.logs.scripted_log import ScriptedLog
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rlmm.engine.engine import Engine
 from tests.support.engine.engine_questions import TP
 
@@ -278,3 +280,19 @@ async def test_wait_for_a_generation_when_all_ends_then_says_so() -> None:
     with pytest.raises(Exception, match="stopped"):
         await waiting
     assert loop.time() < 10
+
+
+async def test_f7_topic_whose_count_grew_since_the_snapshots_then_refuses_to_start(
+    tmp_path: Path,
+) -> None:
+    """An engine that knows the topic with another partition count names both and ends."""
+    world = World(partition_count=5)
+    world.store(started("a"), finished("a"))
+    async with world.engine(snapshots=tmp_path) as engine:
+        await until_open(engine, world.place(TP))
+        assert (await engine.flush()).written == (world.place(TP),)
+    world.topic.partitions += [MemoryPartition(number) for number in range(5, 8)]
+    refused = pytest.RaisesExc(ConfigError, match="has 8 partitions and had 5 when the snapshots")
+    with pytest.RaisesGroup(refused, flatten_subgroups=True):
+        async with world.engine(snapshots=tmp_path) as engine:
+            await until(lambda: engine._end is not None)

@@ -61,6 +61,8 @@ class Kept:
     history: ReplayHistory
     asked: list[tuple[int, int, int]] = field(default_factory=list)
 
+    async def confirm(self, identity: LogIdentity) -> None: ...
+
     def connect(self, identity: LogIdentity) -> None: ...
 
     async def restore(self, partition: int, log_start: int, next_offset: int) -> Kept | None:
