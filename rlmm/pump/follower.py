@@ -213,7 +213,7 @@ class Follower:
             await context.pace.turn(self.partition)
             async with self._applying:
                 report = replay.absorb(record_set, settings.slice_events)
-            self._pass_on(report)
+            self._pass_on(report, record_set)
             context.pace.applied(report.tally.applied)
             if report.complete:
                 return
@@ -243,15 +243,15 @@ class Follower:
         _log.error(
             "%s is set aside: offsets up to %d are lost", what, behind, extra={"offset": position}
         )
-        self._pass_on(report)
+        self._pass_on(report, record_set)
 
-    def _pass_on(self, report: Report) -> None:
+    def _pass_on(self, report: Report, record_set: RecordSet) -> None:
         self.tally.add(report.tally)
         if report.entries:
             self._context.incidents.note(
                 self.partition, report.entries, self._context.clock.now_ms()
             )
-        self.verdicts.take_report(report)
+        self.verdicts.take_report(report, record_set)
         self._context.waits.advance(self.partition, report.next_offset)
         replay = self._replay
         if replay is not None and not replay.is_at_ease:

@@ -2,9 +2,10 @@
 Verdicts on events for the writers that wait for them.
 
 The follower may have passed an event before the log gives its offset, so a writer listens before it
-appends: while any append is under way, entries of reports are kept. A passed offset without an
-entry was applied. When the state is read anew, waiting writers fail, since offsets may mean other
-events.
+appends: while any append is under way, entries of reports and checksums of passed values are kept.
+A verdict belongs to a writer only if the value at its offset is its own: a new leader may have lost
+the event. A passed value without an entry was applied. When the state is read anew, waiting writers
+fail, since offsets may mean other events.
 """
 
 from __future__ import annotations
@@ -12,19 +13,39 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, takewhile
 from typing import TYPE_CHECKING
 
+import google_crc32c
+
 from rlmm.errors import OutcomeUnknown
-from rlmm.metadata.verdicts import APPLIED
+from rlmm.metadata.verdicts import APPLIED, Undecodable
+from rlmm.records.batch import Batch, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rlmm.errors import Unresolved
     from rlmm.metadata.report import Entry, Report
     from rlmm.metadata.verdicts import Verdict
+    from rlmm.records.record_set import RecordSet
 
-_Waiter = tuple[int, int, "asyncio.Future[Verdict]"]
-"""Offset, order of arrival, future of the writer."""
+_Waiter = tuple[int, int, int, "asyncio.Future[Verdict]"]
+"""Offset, order of arrival, checksum of the value, future of the writer."""
+
+
+def values_of(record_set: RecordSet, start: int, stop: int) -> dict[int, int]:
+    """Return the checksums of the values at offsets [start, stop) of *record_set*."""
+    found = {}
+    for batch in walk(record_set.data):
+        if not isinstance(batch, Batch) or batch.base_offset >= stop:
+            break
+        if batch.next_offset <= start or batch.is_control:
+            continue
+        for offset, value in batch.values():
+            if start <= offset < stop and value is not None:
+                found[offset] = google_crc32c.value(value)
+    return found
 
 
 class VerdictWaits:
@@ -34,13 +55,15 @@ class VerdictWaits:
         """Appends under way, each with the follower's position at its beginning."""
         self._kept: list[Entry] = []
         """Entries by rising offset, while any append does not know its offset yet."""
+        self._passed: dict[int, int] = {}
+        """Offset -> checksum of the value there, by rising offset, as long as entries are kept."""
         self._waiters: list[_Waiter] = []
         self._arrivals = count()
         self._end: tuple[type[Unresolved], str] | None = None
 
     @property
     def listening(self) -> int:
-        waiting = sum(not waiter.done() for _, _, waiter in self._waiters)
+        waiting = sum(not waiter.done() for *_, waiter in self._waiters)
         return len(self._appending) + waiting
 
     def begin(self) -> int:
@@ -55,9 +78,12 @@ class VerdictWaits:
         low = next(iter(self._appending.values()), self._position)
         needless = bisect_right(self._kept, low, key=lambda entry: entry.next_offset)
         del self._kept[:needless]
+        for offset in list(takewhile(lambda offset: offset < low, self._passed)):
+            del self._passed[offset]
 
-    def listen(self, offset: int, append: int) -> asyncio.Future[Verdict]:
-        """Return the verdict on the event at *offset*. To be called before `end_append`."""
+    def listen(self, offset: int, append: int, value: bytes) -> asyncio.Future[Verdict]:
+        """Return the verdict on *value* at *offset*. To be called before `end_append`."""
+        checksum: int = google_crc32c.value(value)
         waiter: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         if self._end is not None:
             error, message = self._end
@@ -68,33 +94,55 @@ class VerdictWaits:
             msg = "the log was cut off below its offset, and what was read is not what it holds"
             waiter.set_exception(OutcomeUnknown(msg))
         elif offset < self._position:
-            waiter.set_result(_verdict_on(offset, self._kept))
+            _settle(waiter, offset, checksum, self._passed, self._kept)
         else:
-            heappush(self._waiters, (offset, next(self._arrivals), waiter))
+            heappush(self._waiters, (offset, next(self._arrivals), checksum, waiter))
         return waiter
 
-    def take_report(self, report: Report) -> None:
+    def take_report(self, report: Report, record_set: RecordSet) -> None:
+        """Take the *report* on a part of *record_set*."""
+        waiters, passed = self._waiters, self._passed
+        is_waited_for = bool(waiters) and waiters[0][0] < report.next_offset
+        if self._appending or is_waited_for:
+            passed |= values_of(record_set, self._position, report.next_offset)
         if self._appending:
             self._kept.extend(report.entries)
         self._position = report.next_offset
-        waiters = self._waiters
         while waiters and waiters[0][0] < report.next_offset:
-            offset, _, waiter = heappop(waiters)
+            offset, _, checksum, waiter = heappop(waiters)
             if not waiter.done():
-                waiter.set_result(_verdict_on(offset, report.entries))
+                _settle(waiter, offset, checksum, passed, report.entries)
+        if not self._appending:
+            passed.clear()
 
     def fail(self, error: type[Unresolved], message: str) -> None:
         """Fail all writers, from now on; the first error holds."""
         if self._end is not None:
             return
         self._end = error, message
-        for _, _, waiter in self._waiters:
+        for *_, waiter in self._waiters:
             if not waiter.done():
                 waiter.set_exception(error(message))
         self._waiters.clear()
 
 
-def _verdict_on(offset: int, entries: tuple[Entry, ...] | list[Entry]) -> Verdict:
+def _settle(
+    waiter: asyncio.Future[Verdict],
+    offset: int,
+    checksum: int,
+    passed: Mapping[int, int],
+    entries: Sequence[Entry],
+) -> None:
+    verdict = _verdict_on(offset, entries)
+    is_lost_in_damage = isinstance(verdict, Undecodable) and offset not in passed
+    if passed.get(offset) == checksum or is_lost_in_damage:
+        waiter.set_result(verdict)
+    else:
+        msg = f"another event, or none, was read at offset {offset}: the log was cut below it"
+        waiter.set_exception(OutcomeUnknown(msg))
+
+
+def _verdict_on(offset: int, entries: Sequence[Entry]) -> Verdict:
     index = bisect_right(entries, offset, key=lambda entry: entry.offset) - 1
     if index >= 0 and entries[index].offset <= offset < entries[index].next_offset:
         return entries[index].verdict

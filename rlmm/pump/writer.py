@@ -229,7 +229,7 @@ class EventWriter:
             left_s = max(0.001, deadline_s - loop.time())
             end.is_handed_over = True
             offset = await self._log.append(place, value, timeout_s=left_s)
-            pending = verdicts.listen(offset, append)
+            pending = verdicts.listen(offset, append, value)
         finally:
             verdicts.end_append(append)
         verdict = await self._wait_verdict(pending, place, offset, deadline_s)

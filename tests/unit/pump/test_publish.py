@@ -40,6 +40,7 @@ from rlmm.pump.settings import WriteSettings
 from rlmm.pump.verdicts import VerdictWaits
 from rlmm.pump.writer import EventWriter, StoredNotAssigned, WriterStatistics, WrittenEvent
 from tests.support.builders import finished, segment_id, started, tp, update
+from tests.support.engine.shards import batch_of, record_set
 
 PLACE = 2
 JUNK = update("a", SegmentState.COPY_SEGMENT_STARTED)
@@ -85,7 +86,8 @@ class Around:
         if self.verdict is not None:
             entry = Entry(offset, offset + 1, self.verdict)
             entries = () if self.verdict == APPLIED else (entry,)
-            self.verdicts.take_report(Report(PLACE, offset, offset + 1, True, Tally(), 0, entries))
+            report = Report(PLACE, offset, offset + 1, True, Tally(), 0, entries)
+            self.verdicts.take_report(report, record_set(batch_of([value], offset)))
         return offset
 
     def follower(self, partition: int) -> Around:
