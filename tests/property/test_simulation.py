@@ -24,7 +24,9 @@ SEEDS_LONG = int(os.environ.get("RLMM_SIMULATION_SEEDS", "100000"))
 CAUGHT_WITHIN = 300
 """Seeds within which a broken engine must be caught."""
 CAUGHT_WHILE_WORKING = frozenset({"stale read", "early acknowledgement", "torn snapshot"})
-RARE = frozenset({"endless stop", "folder forced once", "old bounds", "slow end"})
+RARE = frozenset(
+    {"endless stop", "falling watermark", "folder forced once", "old bounds", "slow end"}
+)
 """Wrong only where rare things meet: caught, but not within so few seeds."""
 CAUGHT_WITHIN_LONG = 3_000
 

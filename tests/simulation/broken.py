@@ -208,15 +208,22 @@ def _first_verdict(_: int, entries: Iterable[Any]) -> Verdict:
     return next((entry.verdict for entry in entries), APPLIED)
 
 
+async def _holds(*_: object, **__: object) -> bool:
+    return True
+
+
 BROKEN = (
     _broken(
         *("stale read", "I2", ShardGate, "meet", _never_closes),
         *(Follower, "is_current", lambda _: True),
     ),
-    _broken("empty answer", "I2 I3", ShardGate, "meet", lambda gate, _: _MEET(gate, CaughtUp())),
+    _broken(
+        *("empty answer", "I2 I3", ShardGate, "meet", lambda gate, _: _MEET(gate, CaughtUp())),
+        *(Follower, "is_current", lambda _: True),
+    ),
     _broken(
         *("latch over a new assignment", "I2 I3", Gate, "begin_partition", _begins_as_it_was),
-        *(Gate, "end_partition", lambda *_: None),
+        *(Gate, "end_partition", lambda *_: None, Follower, "is_current", lambda _: True),
     ),
     _broken("answers for others", "I2", Gate, "assign", _only_adds),
     _broken("no waiting", "I3", Engine, "wait_reached", _nothing),
@@ -242,7 +249,7 @@ BROKEN = (
     _broken("folder forced once", "I5", shelf, "make_durable_folder", _forces_new_folders),
     _broken(
         *("snapshot of another topic", "I1 I2", shelf, "identity_folder", lambda root, _: root),
-        *(shelf, "require_identity", lambda *_: None),
+        *(shelf, "require_identity", lambda *_: None, known_state, "holds_batch", _holds),
     ),
     _broken("endless stop", "I9", pump, "_stay_cancelled", lambda: None),
 )
