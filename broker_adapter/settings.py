@@ -21,7 +21,7 @@ class ClientSettings:
     clients. A broker's reader should give less, since a fetch is answered within 500 ms."""
     ready_timeout_s: float = 0.3
     """Deadline of `is_ready`, which a broker asks several times a second for each partition and
-    which must not stall: what is not known by then is not ready."""
+    which must not stall: a partition whose state is not known by then is not ready."""
     connect_timeout_s: float = 5.0
     """Longest time that a connection may take until `hello` is answered."""
     reconnect: Pauses = RECONNECT

@@ -40,7 +40,7 @@ LOOKUPS_MAX: Final = 1_000
 @dataclass
 class InjectedFaults:
     is_unavailable: bool = False
-    """Nothing is sent."""
+    """No request reaches the service."""
     is_not_ready: bool = False
     """Every question and every write is refused: the history is not read yet."""
     rejection: RejectReason | None = None
@@ -106,7 +106,7 @@ class _Memory:
             raise Stopped("the client is closed")
         faults = self._service.faults
         if faults.is_unavailable:
-            raise SidecarUnavailable(f"{method} was not sent: nobody is there")
+            raise SidecarUnavailable(f"{method} was not sent: the service is not there")
         self._tell_whole()
         request = request_frame(0, method, call.args_with(options))
         if faults.lost_requests:

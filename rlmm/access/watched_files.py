@@ -20,7 +20,7 @@ _log = logging.getLogger("rlmm.access.files")
 _Read = TypeVar("_Read")
 _Seen = tuple[tuple[int, ...] | None, ...]
 FILE_BYTES_MAX: Final = 1024 * 1024
-"""Far more than any of these files has; what is larger was named by mistake."""
+"""Far more than any of these files has; a larger one was named by mistake."""
 
 
 class FromFiles(Generic[_Read]):

@@ -38,7 +38,7 @@ _OF_SEGMENT: Final = (LOG, OFFSET_INDEX, TIME_INDEX, ".txnindex")
 _SNAPSHOT: Final = ".snapshot"
 
 WITHOUT_LOG: Final = "the log of its segment is not there"
-"""So a segment looks that the broker is deleting: what is left of it is gone in a moment."""
+"""A segment that the broker is deleting looks so: its other files are gone in a moment."""
 
 
 def is_ever_read(name: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 REFUSALS: Final = ("absent", "busy", "disk", "not-sealed", "range", "stable-offset-unknown")
 """Why: no such file; too much at once; a disk that does not answer, or a file that we may not open;
-not rolled, or not stable; bytes that the file does not have; nobody told what is stable."""
+not rolled, or not stable; bytes that the file does not have; the last stable offset is unknown."""
 CUT_SHORT: Final = ("changed", "disk", "slow")
 """Why: the file is gone, or another one; the disk did not answer; the client did not read."""
 

@@ -60,7 +60,7 @@ class EngineStatus:
     gates: Mapping[int, ShardGateStatistics]
     progress: Mapping[int, ReplayProgress]
     shards: Mapping[int, Shard]
-    """Live."""
+    """The shards themselves, not copies."""
 
     @property
     def places(self) -> frozenset[int]:

@@ -29,7 +29,6 @@ class OffsetWaits:
         self.waiting = 0
         self._released = self._timed_out = self._cancelled = self._failed = 0
         self.refused = 0
-        """Counted by the caller."""
 
     async def wait(
         self, partition: int, next_offset: int, *, deadline_s: float | None = None

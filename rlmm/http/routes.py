@@ -44,7 +44,6 @@ class Route:
     also: tuple[int, ...] = ()
     """Statuses with an answer of the same form."""
     errors: tuple[int, ...] = ()
-    """Statuses with an error."""
 
     @property
     def name(self) -> str:

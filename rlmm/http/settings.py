@@ -80,7 +80,7 @@ class HttpSettings:
     client_max_size: int = 1024 * 1024
     """Largest body of a request: some five thousand look-ups."""
     lookups_max: int = 1_000
-    """Look-ups in one request: some milliseconds, which everybody else waits for."""
+    """Look-ups in one request: some milliseconds, for which other clients wait."""
     heartbeat_age_ms_max: int = 60_000
     """When no metadata partition of an engine was looked at for so long, `/livez` says that the
     process does not work, and systemd's watchdog hears nothing any more: whoever watches starts it

@@ -55,7 +55,7 @@ class JsonLinesBody:
 
 
 class JsonArrayBody(JsonLinesBody):
-    """One array."""
+    """One array of all items."""
 
     content_type = JSON
 

@@ -56,7 +56,6 @@ class PartitionOffsets:
     earliest: int | None = None
     earliest_local: int | None = None
     latest: int | None = None
-    """The high watermark."""
     last_stable: int | None = None
     latest_tiered: int | None = None
     earliest_pending_upload: int | None = None

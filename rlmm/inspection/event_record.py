@@ -45,9 +45,9 @@ class EventRecord:
     event: Event | None
     verdict: Verdict
     value: bytes | None
-    """None for a tombstone."""
+    """A tombstone has no event."""
     key: bytes | None = None
-    """Kafka writes none so far."""
+    """Kafka writes no such record so far."""
 
     @property
     def partition(self) -> TopicIdPartition | None:

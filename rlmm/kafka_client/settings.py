@@ -48,7 +48,7 @@ class SecurityProtocol(StrEnum):
 
 
 class SaslMechanism(StrEnum):
-    """Tells how a user logs in."""
+    """The ways in which a user logs in."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -60,7 +60,6 @@ class FetchPath(StrEnum):
     """Tells how records are fetched."""
 
     AUTO = "auto"
-    """The same as raw."""
     RAW = "raw"
     GETMANY = "getmany"
     """The former fallback through aiokafka's consumer: parsed, and refused by name."""

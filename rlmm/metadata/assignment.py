@@ -116,7 +116,7 @@ class Assignment:
 
     def __str__(self) -> str:
         if not self.is_known:
-            return "what nobody has said yet"
+            return "an assignment that is not known yet"
         if self.metadata is None:
             return "all"
         parts = [

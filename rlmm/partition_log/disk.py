@@ -18,7 +18,7 @@ _WRITE_BUFFERS_MAX = 1024
 
 
 class Disk:
-    """The disk as it is."""
+    """Calls of the operating system."""
 
     def open(self, path: Path, flags: int) -> int:
         """Open a file; created files are readable by everyone, as a broker's are."""

@@ -31,7 +31,6 @@ class LogRecoveryResult:
     cut_bytes: int = 0
     """Bytes after the recovery point that were no whole and sound batch; ignored when read-only."""
     removed_segments: int = 0
-    """Segments behind a cut."""
     rebuilt_files: tuple[str, ...] = ()
     """Derived files that were missing or wrong."""
 

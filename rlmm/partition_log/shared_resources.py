@@ -29,7 +29,7 @@ class LogThreads:
         self.syncing = ThreadPoolExecutor(_SYNCING, "log-sync")
         self.files = ThreadPoolExecutor(_FILES, "log-file")
         self.notes = ThreadPoolExecutor(1, "log-note")
-        """One thread: what is noted later is written later."""
+        """One thread keeps the order of notes."""
 
     def close(self) -> None:
         """Wait for the work under way, and end the threads. Blocks."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.once")
 
 READING_SHARE = 0.8
-"""Share of the time for reading; what is read by then is written."""
+"""Share of the time for reading; the state of that moment is written."""
 
 
 async def write_snapshots_once(

@@ -40,9 +40,9 @@ class MemorySettings:
     machine's memory and the limits of all control groups, of version 2 or 1, that the process is
     in, which is how a container is bounded. It is looked up anew at every measurement."""
     limit_bytes: int | None = None
-    """Resident memory from which nothing more is taken, by name, so that the kernel's killer is not
-    the first to say it; what is held is answered for ever. Unset: 90 % of what there is, found in
-    the same way."""
+    """Resident memory from which events are refused by name, before the kernel ends the process;
+    questions are still answered from the state, as long as it is current. Unset: 90 % of the memory
+    there is, found in the same way."""
 
     def __post_init__(self) -> None:
         bounds = (1, INT64_MAX)

@@ -43,7 +43,7 @@ class Incident:
 @dataclass(frozen=True, slots=True)
 class KindStatistics:
     events: Mapping[str, int]
-    """Since the start, by reason. What is read anew counts again."""
+    """Events since the start, by reason. An event that is read again counts again."""
     kept: int
     forgotten: int
 

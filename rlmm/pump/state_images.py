@@ -15,7 +15,7 @@ _COPY_S = 0.001
 
 
 class Image(NamedTuple):
-    """A state at one position."""
+    """The image of a state at one position."""
 
     position: int
     history: ReplayHistory

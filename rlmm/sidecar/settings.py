@@ -77,7 +77,7 @@ class SidecarSettings:
     the ordinary answer at its end: `hello` carries it, and a client that wants more asks again. It
     is not refused, because the first clients knew of no bound."""
     lookups_max: int = 1_000
-    """Look-ups in one request: some milliseconds, which everybody else waits for."""
+    """Look-ups in one request: some milliseconds, for which other clients wait."""
     page_max: int = 1_000
     """Segments in one page of a listing, for the same reason."""
     assign_max: int = 4_000

@@ -38,7 +38,6 @@ FIELDS_1 = struct.Struct(">iiqq6qi16sH")
 """Those of version 1, which had no mark."""
 NO_MARK: Final = (-1, -1, -1, 0)
 _COUNTS: Final = 6
-"""Numbers of the history."""
 CRC = struct.Struct(">I")
 CLUSTER_ID_BYTES_MAX: Final = 32_767
 """What Kafka's string form can carry."""

@@ -33,7 +33,7 @@ class FlushResult:
     written: tuple[int, ...] = ()
     unchanged: tuple[int, ...] = ()
     gone: tuple[int, ...] = ()
-    """Not there, or no longer."""
+    """Partitions without a state."""
     failed: Mapping[int, SnapshotError] = field(default_factory=dict)
     obstacle: RlmmError | None = None
     """Why nothing was tried: `NotReady` before the log is reached, or `ConfigError`."""

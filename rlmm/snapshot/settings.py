@@ -24,9 +24,9 @@ class SnapshotSettings:
     """
     niceness: int = 0
     """
-    How far the background thread stands behind others for the processor, 0 to 19. Not at all: where
-    state is Python objects that thread holds the interpreter's lock half of its time, and a thread
-    that holds it and is not let run keeps everybody waiting.
+    How far the background thread stands behind others for the processor, 0 to 19. The default is
+    not at all: where state is Python objects, that thread holds the interpreter's lock half of its
+    time, and all others wait for a thread that holds it and is not let run.
     """
 
     def __post_init__(self) -> None:

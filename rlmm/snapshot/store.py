@@ -49,7 +49,7 @@ class SavedSnapshot:
 class StoreStatistics:
     restored: int
     refused: Mapping[str, int]
-    """Every kind is in it."""
+    """Every kind of refusal has a key."""
     refusals: tuple[SnapshotRefusal, ...]
     saved: Mapping[int, SavedSnapshot]
 

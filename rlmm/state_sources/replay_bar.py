@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 PATIENCE_S: Final = 0.5
-"""What takes no longer is over before anybody could read it."""
+"""A shorter replay is over before an operator could read it."""
 REDRAW_S: Final = 0.1
 
 

@@ -55,7 +55,7 @@ class ReplayedPartition:
     base: ReplayHistory
     """What its state was made of before this process read on."""
     is_lent: bool = False
-    """Whether somebody holds the state: then nothing more is applied to it."""
+    """Whether a caller holds the state: then nothing more is applied to it."""
 
     @property
     def shard(self) -> Shard:

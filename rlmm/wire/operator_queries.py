@@ -191,5 +191,5 @@ def read_log_piece(value: object) -> LogPiece | None:
     return LogPiece(
         read_bytes(data, "a piece of a log"),
         uint63(next_offset, "where a log goes on"),
-        uint63(left, "what is left of a batch"),
+        uint63(left, "the rest of a batch"),
     )

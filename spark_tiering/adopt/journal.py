@@ -37,7 +37,7 @@ class AdoptionStep(StrEnum):
     RESTORING = "restoring"
     """Step 8: copying is on and was seen to go on, retention is being restored."""
     CLOSED = "closed"
-    """All is as it was."""
+    """The settings are as they were."""
 
 
 # An open window is closed at once where its topic is gone.

@@ -49,11 +49,11 @@ class AdoptionRefusal(StrEnum):
     NOT_TAKEN_UP = "not-taken-up"
     """Brokers did not go on behind the last copy: copying was stopped again."""
     TOPIC_BUSY = "topic-busy"
-    """Another job works on it."""
+    """Another job works on the topic."""
     NOT_OURS = "not-ours"
     """Another job has the topic by now."""
     CHANGE_UNKNOWN = "change-unknown"
-    """Nobody can say whether a change of settings was made."""
+    """A change of settings has an unknown outcome."""
     TROUBLE = "trouble"
     """Something could not be asked or done; the detail says what."""
 
@@ -70,7 +70,7 @@ class TopicStatus(StrEnum):
     """State of a topic when the job leaves it."""
 
     REFUSED = "refused"
-    """Nothing of it was changed."""
+    """The topic is as it was before."""
     NOTHING_TO_DO = "nothing-to-do"
     ADOPTED = "adopted"
     """The window was opened and closed; brokers go on behind the copies."""
@@ -99,7 +99,6 @@ class TopicOutcome:
     ends: tuple[EndReceipt, ...] = ()
     rounds: int = 0
     window_ms: int = 0
-    """How long copying was off."""
     stopped: str = ""
     """Why copying ended before all was done that could be."""
     findings: tuple[str, ...] = ()

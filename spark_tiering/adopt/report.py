@@ -25,7 +25,7 @@ class AdoptionReport:
 
     job_id: str
     way: str
-    """adopt, resume or abort."""
+    """The command: adopt, resume or abort."""
     began_ms: int
     ended_ms: int
     topics: tuple[TopicOutcome, ...]

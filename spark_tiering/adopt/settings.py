@@ -91,7 +91,7 @@ def enabling_change(before: Mapping[str, str]) -> SettingsChange:
 
 
 def restoring_change(before: Mapping[str, str]) -> SettingsChange:
-    """Step 8: restore retention."""
+    """Restore retention: step 8 of an adoption."""
     return _as_before(before, (RETENTION_MS, RETENTION_BYTES))
 
 

@@ -40,7 +40,7 @@ class WindowOptions:
     settings_ms: int = 30_000
     """How long brokers may take to tell settings that were changed."""
     pause_ms: int = 200
-    """Between two looks."""
+    """The pause between two looks."""
     rounds_max: int = 20
     rest_bytes: int = 0
     """What may be left for the brokers to copy; segments go on being rolled meanwhile."""

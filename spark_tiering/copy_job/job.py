@@ -242,7 +242,7 @@ def _claimed(
         wanted = topics_of([*partitions_of(plan), *partitions_at_work(plan)])
         if set(wanted) <= set(lease.claims.held):
             return plan, seen
-    msg = "what is planned changes faster than it can be planned"
+    msg = "the source and the metadata change faster than a plan can be made"
     raise PlanStale(msg)
 
 

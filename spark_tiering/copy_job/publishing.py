@@ -31,7 +31,7 @@ class PublishFailure(StrEnum):
     REJECTED = "rejected"
     """The state machine refuses it: something else happened to the segment."""
     UNKNOWN = "outcome-unknown"
-    """It may be stored."""
+    """The event may be in the log."""
     NOT_STORED = "not-stored"
     """It is surely not stored, and may be later: the log or the service does not answer."""
     REFUSED = "refused"

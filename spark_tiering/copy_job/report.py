@@ -57,9 +57,9 @@ class CopyFate(StrEnum):
     ENDING = "ending"
     """It was given up, and its deletion is begun: a later job finishes it."""
     VANISHED = "vanished"
-    """Somebody else deleted it while it was copied: its objects were taken away again."""
+    """Another writer deleted it during the copy; the job removed its objects."""
     NOT_BEGUN = "not-begun"
-    """Its turn did not come."""
+    """The job ended before its turn."""
 
     @property
     def is_fine(self) -> bool:
@@ -77,7 +77,7 @@ class EndReceipt(msgspec.Struct, frozen=True, rename="camel"):
     last_offset: int = msgspec.field(name="last")
     fate: CopyFate
     why: str = ""
-    """Empty where all went well."""
+    """The text is empty after a success."""
     detail: str = ""
 
     @property

@@ -50,7 +50,6 @@ class WaitLimits:
     ready_s: float = 60.0
     """For metadata that is not ready, before anything is begun."""
     unit_s: float = 3600.0
-    """For one segment."""
 
     def __post_init__(self) -> None:
         if not min(self.publish_s, self.ready_s, self.unit_s) > 0:

@@ -132,7 +132,7 @@ class SourcePartition:
     retention_ms: int | None = None
     """How long brokers keep a segment behind its newest record; None for ever, or unknown."""
     is_compacted: bool = False
-    """Whether brokers compact the topic, or may where nobody tells: then segments may be empty."""
+    """Whether brokers compact the topic, or may as far as is known: then segments may be empty."""
 
     def __post_init__(self) -> None:
         main_key(SegmentId(self.partition, self.partition.topic_id), 0)
@@ -162,7 +162,7 @@ class OpenCopyWriter(StrEnum):
 class StoredObjects(StrEnum):
     NONE = "none"
     PARTIAL = "partial"
-    """Some of its objects; what is there is right, and there is no manifest."""
+    """Some of its objects; those are right, and there is no manifest."""
     WHOLE = "whole"
     """All of them: manifest, lengths and checksums agree with each other and with the metadata."""
     DAMAGED = "damaged"

@@ -15,7 +15,7 @@ class CopyMode(StrEnum):
 class SegmentAction(StrEnum):
     COPY = "copy"
     RESUME = "resume"
-    """It was started: what is missing of its objects is written, under the id it has."""
+    """The copy was started: the job writes its missing objects under the same id."""
     COMPLETE = "complete"
     """All objects are there and verified: only the finishing event is missing."""
 

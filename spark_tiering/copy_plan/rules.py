@@ -60,10 +60,10 @@ class Budgets:
     """Most that one plan may cost; None means as much as there is."""
 
     bytes_max: int | None = None
-    """Of logs and indexes as the source has them. What is compressed may take less in the store."""
+    """Logs and indexes as the source has them. Compressed objects may take less in the store."""
     objects_max: int = OBJECTS_MAX
     requests_max: int | None = None
-    """By `RequestCosts`; what is repeated after a failure is not foreseen."""
+    """By `RequestCosts`; repetitions after a failure are not foreseen."""
 
     def __post_init__(self) -> None:
         _require("budget of bytes", self.bytes_max)

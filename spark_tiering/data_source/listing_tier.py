@@ -166,7 +166,7 @@ class TierLister:
             if self._options.fails_on_data_loss:
                 msg = f"{detail}; which offsets the segment has is not known without it"
                 raise TierUnreadable(msg)
-            logger.warning("%s; what is in the segment is left out", detail)
+            logger.warning("%s; the records of the segment are left out", detail)
 
 
 def _read_all(tasks: list[ManifestTask]) -> Iterator[ManifestContents]:

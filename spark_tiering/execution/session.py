@@ -40,7 +40,6 @@ EVERYWHERE: Final = {
     # Who reads with `pushdown=true` is refused by Spark where this is off.
     "spark.sql.python.filterPushdown.enabled": "true",
 }
-"""Defaults of every session."""
 OF_OUR_OWN: Final = {
     "spark.app.name": "rlmm",
     "spark.ui.enabled": "false",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spark_tiering.segments.segment_parts import SegmentReport
 
 LOST = (SegmentFindingKind.MISSING, SegmentFindingKind.CHANGED)
-"""What is found of a log that is no longer there, or no longer what it was."""
+"""The finding on a log that is gone or has changed."""
 
 
 def inspect_task(task: InspectTask) -> InspectResult:

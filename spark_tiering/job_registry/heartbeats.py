@@ -45,7 +45,7 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=NEVER_MS)]
 
 class Heartbeat(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     number: int
-    """From 1, without a gap."""
+    """Numbers count from 1, without a gap."""
     state: BeatState
     expires_at_ms: Number
     """By the clock of *host*; of one that has ended, when that was."""
@@ -90,7 +90,7 @@ def newest_beat(jobs: JobStore, job_id: str) -> Heartbeat | None:
         beat = read_beat(jobs, job_id, number)
         if beat is not None:
             return beat
-    msg = f"{folder}: what is listed there is gone as soon as it is read"
+    msg = f"{folder}: each listed heartbeat is gone when it is read"
     raise StoreUnavailable(msg)
 
 

@@ -22,7 +22,6 @@ class JobObjects:
     job_id: str
     names: set[str] = field(default_factory=set)
     receipts: int = 0
-    """Objects of receipts."""
     seen_ms: int = 0
     """When its newest beat was written, by the clock of the store; 0 where there is none."""
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CUSTOM_METADATA_BYTES_MAX = 128
-"""A broker's default."""
 
 _SIZE_TAG, _PREFIX_TAG, _KEY_TAG = range(3)
 _VARINT_BYTES_MAX = 5

@@ -10,7 +10,6 @@ import zstandard
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 
 LEVEL = 3
-"""The level of the plugin."""
 
 _SIZE_UNKNOWN = 2**64 - 1
 _BLOCK_HEADER_BYTES = 3

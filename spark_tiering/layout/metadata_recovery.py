@@ -33,9 +33,8 @@ class CustomFields(StrEnum):
     NONE = "none"
     """Its default: records have no custom metadata at all."""
     REMOTE_SIZE = "remote-size"
-    """What copies of ours have."""
+    """The fields that copies of rlmm have."""
     ALL = "all"
-    """Size, prefix and key."""
 
 
 class RecoveredSegment(NamedTuple):

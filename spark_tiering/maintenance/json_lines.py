@@ -106,7 +106,6 @@ class LineWriter:
         self.add(self._format_line(fields))
 
     def add(self, content: bytes) -> None:
-        """Write lines as they are."""
         self._hash.update(content)
         self._write(content)
 

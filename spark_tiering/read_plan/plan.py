@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 class PlanSourceKind(StrEnum):
     METADATA = "metadata"
-    """The metadata topic, whoever keeps it: a service, Kafka or copied folders."""
+    """The metadata topic of a service, of Kafka or of copied folders."""
     MANIFESTS = "manifests"
     """The manifests in the bucket alone, which do not name deleted segments."""
 

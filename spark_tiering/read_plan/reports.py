@@ -31,7 +31,7 @@ def summary(plan: FrozenPlan, now_ms: int) -> Iterator[str]:
     )
     yield f"  to read all of it: about {sums['requests']} requests"
     if plan.since:
-        yield "  what is new since the plan that was named"
+        yield "  the records that are new since the named plan"
     yield from first_lines([_partition_line(one, now_ms) for one in plan.partitions], "partitions")
     expiry = min((one.expires_at_ms for one in plan.segments if one.expires_at_ms), default=None)
     if expiry is not None:

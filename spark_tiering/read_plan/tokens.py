@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PREFIX = "rlmm-plan-1."
 TOKEN_CHARACTERS_MAX = 1 << 20
-"""Some 50,000 partitions."""
+"""Some 50,000 partitions fit."""
 QUESTION_BYTES_MAX = 2_048
 """A longer question, or more facts, is in the plan alone; the token has its digest."""
 SUM_BYTES = 6
@@ -42,7 +42,7 @@ class PlanPosition:
     gaps: tuple[tuple[int, int], ...] = ()
     """What it lacked below, as [first offset, next offset), rising."""
     floor: int | None = None
-    """Where it began, if that was to be where the tier begins: what is tiered below is new, too."""
+    """Where it began, if that was to be where the tier begins: segments tiered below are new."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ class Progress(NamedTuple):
     """The progress of one step of a job at one moment."""
 
     unit: str
-    """What is counted, in words that follow a number: `segments copied`."""
+    """The words that follow the number: `segments copied`."""
     done: int = 0
     """Those that failed are among them."""
     total: int | None = None
@@ -47,7 +47,6 @@ class Progress(NamedTuple):
         return (total - done) * self.elapsed_s / done if done and self.elapsed_s > 0 else None
 
     def line(self) -> str:
-        """One line for people."""
         of = "" if self.total is None else f" of {self.total}"
         text = f"{self.done}{of} {self.unit}"
         if self.bytes or self.bytes_total:

@@ -26,7 +26,7 @@ class ReadFault(StrEnum):
     MANIFEST = "manifest"
     """The manifest is none that a broker could read."""
     MISMATCH = "mismatch"
-    """What is said of the segment contradicts itself: its key can be none, its sizes differ."""
+    """The metadata of the segment contradict themselves: its key can be none, its sizes differ."""
     ARCHIVED = "archived"
     """It lies in a storage class that must be restored first."""
     ENCRYPTED = "encrypted"

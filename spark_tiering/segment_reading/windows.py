@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spark_tiering.segment_reading.protocol import SegmentBytes
 
 WINDOW_BYTES: Final = 4 * 1024 * 1024
-"""What is decoded at once: more costs time and memory, see the figures in the documents."""
+"""Bytes decoded at once: more costs time and memory, see the figures in the documents."""
 
 _LENGTH: Final = struct.Struct(">i")
 _LENGTH_AT: Final = 8

@@ -69,7 +69,7 @@ class TopicSettingInForce(NamedTuple):
     """A setting in force; *is_explicit* where it is set on the topic itself."""
 
     value: str | None
-    """None for a secret."""
+    """A secret has no value here."""
     is_explicit: bool
 
 

@@ -75,7 +75,7 @@ class ClusterPartition:
     last_stable_offset: int | None
     high_watermark: int | None
     retention_ms: int | None
-    """None for ever."""
+    """`None` means without a limit."""
     leader: int | None
     local_start: int | None = None
     """The first offset on the leader's own disk; asked of tiered topics only."""

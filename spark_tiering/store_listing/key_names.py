@@ -44,7 +44,6 @@ class SegmentKey(NamedTuple):
     uuid: bytes
     start_offset: int
     kind: int
-    """Which of `KINDS`."""
 
 
 class Prefixes:

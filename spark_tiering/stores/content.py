@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     Piece = bytes | bytearray | memoryview
 
 PIECE_BYTES = 1024 * 1024
-"""Read from a file at once."""
 
 
 class ObjectContent(Protocol):

@@ -25,7 +25,7 @@ class ObjectFacts:
     modified_ms: int
     storage_class: str = ""
     is_archived: bool = False
-    """It must be restored before anybody, a broker included, can read it."""
+    """The object must be restored before a broker or a job can read it."""
 
     @property
     def stored(self) -> StoredObject:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spark_tiering.stores.content import ObjectContent, Piece
 
 IN_MEMORY_BYTES = 1024 * 1024
-"""Up to here a body is handed over whole: nobody needs to be asked before it is sent."""
+"""Up to here a body is handed over whole, without asking the server first."""
 
 
 class ContentSourceFailure(OSError):

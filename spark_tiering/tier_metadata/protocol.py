@@ -21,9 +21,7 @@ class TierMetadata(Protocol):
 
     cluster_id: str
     topic_id: Uuid
-    """Of the metadata topic."""
     partition_count: int
-    """Of the metadata topic."""
 
     def image(
         self,

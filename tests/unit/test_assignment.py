@@ -84,7 +84,7 @@ def test_f44_needed_partitions_then_follow_from_the_real_count(count: int) -> No
     [
         (Assignment.everything(), "all"),
         (Assignment.nothing(), "none"),
-        (Assignment.awaited(), "what nobody has said yet"),
+        (Assignment.awaited(), "an assignment that is not known yet"),
         (Assignment.of_metadata([1, 2]), "2 metadata partitions"),
         (Assignment.of_user([HERE]), "1 user partitions"),
         (

@@ -67,7 +67,6 @@ SIZE = _Amount("size", _SIZES, "500MB or 1.5GiB", least=0)
 """In bytes; decimal units count in thousands, those with an i in 1024s."""
 POSITIVE_SIZE = _Amount("size", _SIZES, "500MB or 1.5GiB", least=1)
 TIME = _Amount("time", _TIMES, "30s, 12h or 7d", least=0)
-"""In milliseconds."""
 POSITIVE_TIME = _Amount("time", _TIMES, "30s, 12h or 7d", least=1)
 
 
@@ -93,5 +92,4 @@ PARTITION = _Parsed("partition", parse_partition)
 POSITION = _Parsed("position", parse_position)
 SEGMENT = _Parsed("segment", parse_segment)
 MOMENT = _Parsed("moment", lambda text: parse_at(text, time.time_ns() // 1_000_000))
-"""A `MomentSelector`."""
 SUBJECT = _Parsed("subject", parse_subject)

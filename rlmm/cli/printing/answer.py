@@ -26,7 +26,7 @@ class ValueFormat(StrEnum):
     TIME = "time"
     """Milliseconds since the epoch: 2026-01-01T00:00:00.000Z."""
     DURATION = "duration"
-    """Seconds: 2h 5m."""
+    """Seconds are shown as `2h 5m`."""
     EPOCHS = "epochs"
     """A list of {epoch, start_offset}: 0:0 1:50."""
     HEX = "hex"

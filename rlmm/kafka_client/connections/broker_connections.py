@@ -159,7 +159,6 @@ class Node:
         self._control: BrokerConnection | None = None
         self._opening: asyncio.Task[BrokerConnection] | None = None
         self._pools: dict[str, Pool] = {}
-        """By role."""
         self._is_closed = False
 
     def __str__(self) -> str:

@@ -56,7 +56,6 @@ class ClusterView:
     brokers: frozenset[int]
     topic: TopicView | None
     topic_code: int
-    """Why there is no topic."""
 
     def leader_of(self, partition: int) -> int | None:
         """Return the leader of *partition*; None while it has none that can be reached."""

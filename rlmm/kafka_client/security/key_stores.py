@@ -159,7 +159,6 @@ class _Der:
 
 
 _DER = b"\x30"
-"""How PKCS12 begins."""
 _LINE = 64
 
 

@@ -67,7 +67,7 @@ class FilesLogStatistics(LogStatistics):
     """Counts of the folder's content, and of the calls since it was opened."""
 
     partitions: int
-    """Those that were asked for."""
+    """Partitions that a caller asked for."""
     offline: int
     """Nothing is written there, and nothing read beyond the damage."""
     opened: int

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MemoryLogStatistics(LogStatistics):
-    """The content of the topic."""
-
     partitions: int
     batches: int
     size_bytes: int

@@ -28,7 +28,7 @@ class BoundsFault(Enum):
     MISSING = "missing"
     """The answer comes, but lacks this partition."""
     HANGS = "hangs"
-    """No answer ever comes."""
+    """The call has no answer, ever."""
 
 
 class AppendOutcome(Enum):

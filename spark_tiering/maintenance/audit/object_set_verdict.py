@@ -166,7 +166,7 @@ class SetVerdict(StrEnum):
     DUPLICATE = "duplicate"
     """They exist again under another prefix, or under another offset than the metadata says."""
     UNKNOWN_LAYOUT = "unknown-layout"
-    """Another plugin wrote them."""
+    """Another storage plugin wrote these objects."""
     UNKNOWN_KEY = "unknown-key"
 
 

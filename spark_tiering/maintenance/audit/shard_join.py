@@ -1,5 +1,5 @@
 """
-The join of one shard, as a unit: what is suspicious is looked up again in the store; the driver
+The join of one shard, as a unit: a suspicious set is looked up again in the store; the driver
 decides what needs newer metadata.
 """
 

@@ -28,7 +28,6 @@ READ_BYTES: Final = 4 * 1024 * 1024
 @dataclass
 class SkippedRecords:
     control: int = 0
-    """Transaction markers."""
     holes: int = 0
     """Empty offsets: compaction removed their records, or no writer used them."""
 

@@ -222,7 +222,6 @@ def row_fields(row: BackupRow | LostOffsets) -> dict[str, Any]:
 
 
 def parse_header(found: Mapping[str, Any]) -> BackupHeader:
-    """Raise `LineFault`."""
     require_format(found, FORMAT, VERSION, "backup of a metadata topic")
     line = typed(found, _HeaderLine)
     count = line.partition_count
@@ -243,7 +242,6 @@ def parse_footer(found: Mapping[str, Any]) -> tuple[Footer, str]:
 
 
 def parse_row(found: Mapping[str, Any]) -> BackupRow | LostOffsets:
-    """Raise `LineFault`."""
     row: BackupRow | LostOffsets
     if "lost" in found:
         row = typed(found, LostOffsets)

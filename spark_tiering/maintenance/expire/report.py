@@ -41,7 +41,7 @@ class ExpireReport:
     is_applied: bool
     cluster_id: str
     job_id: str
-    """Empty for a dry run."""
+    """A dry run has no job, and this is empty."""
     began_ms: int
     ended_ms: int
     plans: tuple[PartitionExpirePlan, ...]

@@ -176,7 +176,6 @@ def _text(content: bytes) -> str:
 
 
 def parse_head(found: Mapping[str, Any]) -> EventsFileHeader:
-    """Raise `LineFault`."""
     require_format(found, FORMAT, VERSION, "file of `rlmm tier rebuild`")
     line = typed(found, _HeadLine)
     of, source = line.identity, line.source

@@ -106,8 +106,6 @@ def open_publisher(
 
 
 class _Nothing:
-    """A log that does not exist."""
-
     judges = False
 
     def __init__(self, where: str) -> None:

@@ -26,7 +26,7 @@ class SegmentSample:
 
     count: int | None = None
     share: float | None = None
-    """Above 0, up to 1."""
+    """The share lies above 0, up to 1."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -93,8 +93,6 @@ class SegmentFaults(NamedTuple):
 
 
 class VerifyWork(NamedTuple):
-    """Figures that add up."""
-
     segments: int = 0
     objects: int = 0
     requests: int = 0

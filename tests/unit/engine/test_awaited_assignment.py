@@ -44,7 +44,7 @@ async def test_d17_question_before_the_first_answer_then_is_not_ready_and_not_se
         assert f"{TP} is not ready: the assignment is not known yet" in str(error)
         assert not engine.reads.is_ready(TP)
         assert engine.statistics().gates == {}
-        assert str(engine.statistics().assignment) == "what nobody has said yet"
+        assert str(engine.statistics().assignment) == "an assignment that is not known yet"
 
 
 @pytest.mark.parametrize(
