@@ -9,7 +9,7 @@ from rlmm.gate.settings import GateSettings
 from rlmm.http.settings import BrokerLogSettings, HttpSettings
 from rlmm.kafka_client.settings import KafkaSettings
 from rlmm.partition_log.settings import LogSettings
-from rlmm.pump.budget import MemorySettings
+from rlmm.pump.memory_budget import MemorySettings
 from rlmm.pump.settings import PumpSettings, WriteSettings
 from rlmm.sidecar.settings import SidecarSettings
 from rlmm.snapshot.settings import SnapshotSettings

@@ -33,9 +33,9 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.kept_orders import KeptOrders
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.pump.budget import Budget, MemorySettings, measure_memory
 from rlmm.pump.follower import FollowerContext, anything_goes
 from rlmm.pump.incidents import Incidents
+from rlmm.pump.memory_budget import Budget, MemorySettings, measure_memory
 from rlmm.pump.pump import Pump
 from rlmm.pump.settings import PumpSettings, WriteSettings
 from rlmm.pump.turn_taking import TurnTaking
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
-    from rlmm.pump.budget import MemoryUsage
+    from rlmm.pump.memory_budget import MemoryUsage
     from rlmm.pump.state_images import Image
     from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
     from rlmm.snapshot.atomic import SnapshotDisk

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rlmm.log.replay_progress import ReplayProgress
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.shard import Shard
-    from rlmm.pump.budget import BudgetStatistics
     from rlmm.pump.incidents import IncidentStatistics
+    from rlmm.pump.memory_budget import BudgetStatistics
     from rlmm.pump.pump import Pump
     from rlmm.pump.statistics import PumpStatistics
     from rlmm.pump.writer import WriterStatistics

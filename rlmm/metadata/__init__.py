@@ -25,7 +25,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `opened`: A record set in work.
 - `outcomes`: Outcomes in Kafka's own classes for our verdicts and errors, exceptions included.
 - `paging`: Listings by page.
-- `partition`: All state of one user partition.
+- `partition_state`: All state of one user partition.
 - `partitioner`: The metadata partition of a user partition.
 - `python_shard`: The pure-Python shard.
 - `record_layout`: The constants of the record form that reading and writing share.

@@ -8,7 +8,7 @@ from rlmm.metadata.row import STATE_AT, TXN_INDEX_EMPTY_AT, epoch_ranges, size_o
 from rlmm.metadata.segment import SegmentState
 
 if TYPE_CHECKING:
-    from rlmm.metadata.partition import PartitionState
+    from rlmm.metadata.partition_state import PartitionState
 
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED.value
 

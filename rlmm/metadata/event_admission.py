@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.metadata.partition import PartitionState
+    from rlmm.metadata.partition_state import PartitionState
 
 _PIECES_MAX: Final = 64
 """Segments of others that are looked at for one finish: its cost is that of so many look-ups."""

@@ -33,7 +33,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rlmm.metadata.epoch_state import EpochState
-from rlmm.metadata.partition import PartitionState
+from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.varint import encode_varint
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from rlmm.metadata.image import (
     SHARD_VERSION,
     partition_image,
 )
-from rlmm.metadata.partition import PartitionState
+from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.row import (
     NOT_FINISHED,
     STATE_AT,

@@ -10,7 +10,7 @@ from rlmm.metadata.segment import SegmentState
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rlmm.metadata.partition import PartitionState
+    from rlmm.metadata.partition_state import PartitionState
 
 _STARTED = SegmentState.COPY_SEGMENT_STARTED.value
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.kept_orders import KeptOrders
-    from rlmm.metadata.partition import PartitionState
+    from rlmm.metadata.partition_state import PartitionState
     from rlmm.metadata.segment import SegmentMetadata
 
 TAKEN_AT_A_TIME: Final = 1_000

@@ -15,7 +15,7 @@ from rlmm.metadata.image_reading import read_partition_image, read_shard_image
 from rlmm.metadata.kept_orders import KeptOrders
 from rlmm.metadata.oldest import oldest_started_ms
 from rlmm.metadata.opened import OpenRecordSet
-from rlmm.metadata.partition import PartitionState
+from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.report import Counters, Entry, Report, ShardStatistics, Tally
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState

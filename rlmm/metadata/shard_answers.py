@@ -11,7 +11,7 @@ from rlmm.metadata.event_admission import admit
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid, trusted_segment_id
 from rlmm.metadata.image import freezing, partition_image, shard_image
 from rlmm.metadata.paging import page_of
-from rlmm.metadata.partition import PartitionState
+from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.row import KEPT_AT, segment_of
 from rlmm.metadata.shard import EpochLookup
 from rlmm.metadata.validate import violations

@@ -10,7 +10,7 @@ from rlmm.metadata.image_reading import read_partition_image
 
 if TYPE_CHECKING:
     from rlmm.metadata.epoch_state import EpochState, Rows
-    from rlmm.metadata.partition import PartitionState
+    from rlmm.metadata.partition_state import PartitionState
 
 
 def violations(state: PartitionState) -> list[str]:

@@ -1,12 +1,12 @@
 """
 The pump: reads the log into shards, one follower for each metadata partition.
 
-`replay`, `verdicts` and `damage_skipping` decide without I/O; the others are tasks around them.
+`replay`, `verdict_waits` and `damage_skipping` decide without I/O; tasks stand around them.
 
 May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sidecar`,
 `spark_tiering.maintenance`.
 
-- `budget`: Compares resident memory with the limits, also those of control groups.
+- `memory_budget`: Compares resident memory with the limits, also those of control groups.
 - `damage_skipping`: The first offset behind a batch that cannot be trusted.
 - `follower`: The task that reads one metadata partition.
 - `incidents`: Events that were not simply applied, within bounds.
@@ -19,6 +19,6 @@ May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sideca
 - `state_images`: Copies a state for a snapshot, between turns of the event loop.
 - `statistics`: Values that show how reading goes.
 - `turn_taking`: Gives followers turns on the event loop.
-- `verdicts`: Passes verdicts on to waiting writers.
+- `verdict_waits`: Passes verdicts on to waiting writers.
 - `writer`: Validates and appends events, and waits for their verdicts.
 """

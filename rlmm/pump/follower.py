@@ -38,7 +38,7 @@ from rlmm.pump.known_state import KnownState
 from rlmm.pump.replay import Replay
 from rlmm.pump.state_images import Image, copy_parts
 from rlmm.pump.statistics import FollowerStatistics
-from rlmm.pump.verdicts import VerdictWaits
+from rlmm.pump.verdict_waits import VerdictWaits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.report import Report
     from rlmm.metadata.shard import Shard
-    from rlmm.pump.budget import Budget
     from rlmm.pump.incidents import Incidents
     from rlmm.pump.listener import PositionListener, ReplayListener, StateRestore
+    from rlmm.pump.memory_budget import Budget
     from rlmm.pump.settings import PumpSettings
     from rlmm.pump.turn_taking import TurnTaking
     from rlmm.records.damage import DamagedBatch

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
     from rlmm.metadata.verdicts import Verdict
-    from rlmm.pump.budget import Budget
+    from rlmm.pump.memory_budget import Budget
     from rlmm.pump.pump import Pump
     from rlmm.pump.settings import WriteSettings
 

@@ -7,7 +7,7 @@ answer is as true as the engine's.
 May be imported by `rlmm.config`, `rlmm.process`.
 
 - `broker_starts`: The starts of one broker, and its partitions.
-- `brokers`: The brokers of a cluster, and the assignment that follows from their partitions.
+- `broker_assignments`: The brokers of a cluster, and the assignment that follows from them.
 - `cluster_discovery`: The engines of the process, and clusters that brokers report.
 - `cluster_file`: The file of learned clusters in the data folder.
 - `clusters`: Finds the engine for a client, by the cluster id of its hello.

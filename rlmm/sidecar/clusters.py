@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rlmm.errors import NotReady, RlmmError, WrongCluster
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.log.replay_progress import NotReadyReason
-from rlmm.sidecar.brokers import BrokerAssignments
+from rlmm.sidecar.broker_assignments import BrokerAssignments
 
 if TYPE_CHECKING:
     from collections.abc import Collection

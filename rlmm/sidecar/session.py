@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from rlmm.access.roles import Client, Peer
     from rlmm.engine.engine import Engine
     from rlmm.gate.reads import PartitionQueries
+    from rlmm.sidecar.broker_assignments import BrokerAssignments
     from rlmm.sidecar.broker_starts import BrokerStart
-    from rlmm.sidecar.brokers import BrokerAssignments
     from rlmm.sidecar.clusters import Clusters
     from rlmm.sidecar.settings import SidecarSettings
     from rlmm.sidecar.statistics import FrameServerCounters

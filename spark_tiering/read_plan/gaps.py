@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import Uuid
     from rlmm.metadata.segment import Epochs, SegmentMetadata
+    from spark_tiering.read_plan.answering_segments import SegmentCoverage
     from spark_tiering.read_plan.partition_plan import Range
-    from spark_tiering.read_plan.segment_lookup import SegmentCoverage
 
 _STATES = {
     SegmentState.COPY_SEGMENT_STARTED: (GapReason.BEING_COPIED, LeftOutReason.BEING_COPIED),

@@ -14,6 +14,12 @@ from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind, main_key
+from spark_tiering.read_plan.answering_segments import (
+    answers_of,
+    from_offset_on,
+    history_of,
+    within,
+)
 from spark_tiering.read_plan.gaps import RangeHolders, left_out_of, missing_in
 from spark_tiering.read_plan.plan import (
     EpochStart,
@@ -22,7 +28,6 @@ from spark_tiering.read_plan.plan import (
     GapReason,
     PlanGap,
 )
-from spark_tiering.read_plan.segment_lookup import answers_of, from_offset_on, history_of, within
 from spark_tiering.read_plan.tokens import PlanPosition
 
 if TYPE_CHECKING:
@@ -31,9 +36,9 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
+    from spark_tiering.read_plan.answering_segments import SegmentCoverage
     from spark_tiering.read_plan.inputs import PartitionInput
     from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
-    from spark_tiering.read_plan.segment_lookup import SegmentCoverage
 
 Range = tuple[int, int]
 """[first offset, next offset)"""

@@ -14,7 +14,7 @@ Object stores: one protocol, over a folder and over S3.
     s3_policies            repeats of a request, by that class
     s3_body                a content as the body of one request
     s3_calls               one request to S3, and its repeats
-    s3_writing             an object in one conditional request, and whether it was written
+    s3_single_put          an object in one conditional request, and whether it was written
     s3_parts               objects written in parts, and unfinished uploads
     s3_probe               behaviour of an endpoint: conditions and checksums
     s3                     a bucket as a store

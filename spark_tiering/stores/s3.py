@@ -25,7 +25,7 @@ from spark_tiering.stores.s3_faults import S3Fault, S3FaultKind
 from spark_tiering.stores.s3_parts import put_parts
 from spark_tiering.stores.s3_probe import probe_bucket
 from spark_tiering.stores.s3_settings import ARCHIVE_CLASSES
-from spark_tiering.stores.s3_writing import SinglePut
+from spark_tiering.stores.s3_single_put import SinglePut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,13 +19,13 @@ from spark_tiering.stores.results import (
 from spark_tiering.stores.s3_body import RequestBody
 from spark_tiering.stores.s3_faults import S3Fault, S3FaultKind
 from spark_tiering.stores.s3_settings import PARTS_MAX
-from spark_tiering.stores.s3_writing import SinglePut, outcome_of, refused_or_raise
+from spark_tiering.stores.s3_single_put import SinglePut, outcome_of, refused_or_raise
 
 if TYPE_CHECKING:
     from spark_tiering.stores.content import ContentStream
     from spark_tiering.stores.results import Found, PutOutcome
     from spark_tiering.stores.s3_calls import S3Calls
-    from spark_tiering.stores.s3_writing import Look
+    from spark_tiering.stores.s3_single_put import Look
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from spark_tiering.stores.conditional_put_probe import FIRST, SECOND, probe_key
 from spark_tiering.stores.results import StoreTraits
 from spark_tiering.stores.s3_faults import S3Fault, S3FaultKind
 from spark_tiering.stores.s3_parts import end_upload
-from spark_tiering.stores.s3_writing import summed
+from spark_tiering.stores.s3_single_put import summed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata import epoch_state as epoch_module
-from rlmm.metadata import partition as partition_module
+from rlmm.metadata import partition_state as partition_module
 from rlmm.metadata import stretches as stretches_module
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState

@@ -20,7 +20,7 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.shard_answers import ShardAnswers
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.pump import known_state, pump
-from rlmm.pump import verdicts as listening
+from rlmm.pump import verdict_waits as listening
 from rlmm.pump import writer as publish
 from rlmm.pump.follower import Follower
 from rlmm.pump.replay import Replay, ReplayStart

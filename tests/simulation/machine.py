@@ -13,7 +13,7 @@ from rlmm.engine.engine import Engine, EngineParts, EngineSettings
 from rlmm.errors import ConfigError, Stopped
 from rlmm.gate.settings import GateSettings
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.pump.budget import MemorySettings, MemoryUsage
+from rlmm.pump.memory_budget import MemorySettings, MemoryUsage
 from rlmm.pump.settings import PumpSettings, WriteSettings
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.simulation.disk import FREE_BYTES_MIN, Platter, PowerCut, SimulatedDisk

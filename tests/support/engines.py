@@ -15,7 +15,7 @@ from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.pump.budget import MemorySettings, MemoryUsage
+from rlmm.pump.memory_budget import MemorySettings, MemoryUsage
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from tests.support.builders import tp
 

@@ -20,6 +20,6 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `query_run`: The run of a command that queries the state.
 - `shared_flags`: The flags that all commands share which look at the tiered state, and their
   variables.
-- `source_options`: The flags of every command that looks at the tiered state.
+- `source_choice`: The flags of every command that looks at the tiered state.
 - `watch_mode`: A query that is repeated.
 """

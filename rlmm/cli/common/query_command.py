@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from rlmm.cli.common.query_run import Ask
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.inspection.replay import Progress
     from rlmm.state_sources.protocol import StateSource
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
     from rlmm.cli.common.partial_metadata import Holds
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.inspection.moment import Moment, PartitionSummary
     from rlmm.inspection.replay import Progress

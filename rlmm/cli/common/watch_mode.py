@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from rlmm.cli.common.query_run import Ask
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.state_sources.protocol import StateSource

@@ -10,14 +10,14 @@ from msgspec import UNSET
 from rlmm.cli.common.answer_header import Notes, SourceHead
 from rlmm.cli.common.option_kinds import count_option, switch, time_option
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import query
+from rlmm.cli.common.source_choice import query
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.cli.queries.stuck import stuck_findings
 from rlmm.inspection.check_thresholds import Thresholds, judge
 
 if TYPE_CHECKING:
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.cli.printing.answer import CommandAnswer
 
 

@@ -16,7 +16,7 @@ from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.parameter_types import MOMENT
 from rlmm.cli.common.query_options import PLACES, TOPIC, TOPIC_PARTITIONS
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import query
+from rlmm.cli.common.source_choice import query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import (
     NOTHING,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Sequence
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.inspection.moment_diff import MomentDiff, PartitionPair
     from rlmm.inspection.selectors import MomentSelector, PartitionFilter
     from rlmm.views.values import View

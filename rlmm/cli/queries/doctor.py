@@ -10,7 +10,7 @@ from msgspec import UNSET
 from rlmm.cli.common.answer_header import Notes, SourceHead, source_fields
 from rlmm.cli.common.query_options import STRICT
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import query
+from rlmm.cli.common.source_choice import query
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import ConfigError, LogError
 from rlmm.inspection.doctor import METADATA_TOPIC, DoctorFacts, examine
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.findings.finding import Finding
     from rlmm.inspection.cluster_facts import ClusterFacts, ClusterSetting, TopicFacts

@@ -18,7 +18,7 @@ from rlmm.cli.common.parameter_types import SEGMENT
 from rlmm.cli.common.partial_metadata import readable
 from rlmm.cli.common.query_options import BEGIN, END, PLACES, TOPIC, TOPIC_PARTITIONS
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import past_query
+from rlmm.cli.common.source_choice import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.event_text import EXTRAS, segment_or_partition, time_text, whole_text
 from rlmm.errors import ConfigError, InvalidArgument, LogError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from rlmm.cli.common.partial_metadata import ReadablePartitions
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.inspection.event_record import EventRecord
     from rlmm.inspection.event_stream import EventReader
     from rlmm.inspection.selectors import MomentSelector, SegmentLabel

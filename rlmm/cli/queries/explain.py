@@ -9,10 +9,10 @@ import click
 from rlmm.cli.common.option_kinds import file_option, switch, text_option
 from rlmm.cli.common.parameter_types import POSITION
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import past_query
+from rlmm.cli.common.source_choice import past_query
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.inspection.selectors import PartitionLabel
 
 _OF_BUCKETS = ("endpoint", "region", "profile", "path_style", "store_ca_file", "requester_pays")

@@ -17,7 +17,7 @@ from rlmm.cli.common.parameter_types import MOMENT, SUBJECT
 from rlmm.cli.common.partial_metadata import ReadablePartitions, readable
 from rlmm.cli.common.query_options import END, SEGMENT_ID
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import past_query
+from rlmm.cli.common.source_choice import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.event_text import EXTRAS, time_text, whole_text
 from rlmm.cli.queries.events import EventsFoot, events_summary
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.inspection.history import HistoryLine
     from rlmm.inspection.replay import PartitionReplay
     from rlmm.inspection.selectors import MomentSelector, PartitionLabel

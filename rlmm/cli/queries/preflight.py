@@ -16,7 +16,7 @@ from rlmm.cli.common.answer_header import (
     partitions_in_place,
 )
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import past_query, query
+from rlmm.cli.common.source_choice import past_query, query
 from rlmm.cli.queries.doctor import required_cluster
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import InvalidArgument, LogError, NotReady
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.inspection.cluster_facts import ClusterFacts
     from rlmm.inspection.moment import Moment

@@ -11,7 +11,7 @@ from rlmm.cli.common.answer_header import LogHead, Notes, log_fields, note_lines
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.option_kinds import switch, time_option
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import past_query
+from rlmm.cli.common.source_choice import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.errors import InvalidArgument, LogError
 from rlmm.inspection.compaction_rehearsal import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.inspection.compaction_rehearsal import CleaningRehearsal, CompactionHarm, FeatureLevel
     from rlmm.views.values import View
 

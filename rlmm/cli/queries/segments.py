@@ -14,7 +14,7 @@ from rlmm.cli.common.parameter_types import PARTITION, SEGMENT, SIZE, WHEN
 from rlmm.cli.common.partial_metadata import knows
 from rlmm.cli.common.query_options import PREFIX, SEGMENT_ID, TOPIC, TOPIC_PARTITIONS
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import past_query
+from rlmm.cli.common.source_choice import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import PARTITION_COLUMNS, size_text, states_text
 from rlmm.errors import UnknownPartition
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Found = AsyncGenerator[SegmentMetadata, None]
     from collections.abc import Collection
 
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.inspection.selectors import SegmentLabel
 
 

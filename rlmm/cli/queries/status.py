@@ -11,7 +11,7 @@ from rlmm.base.time_text import duration_text
 from rlmm.cli.common.answer_header import note_lines
 from rlmm.cli.common.option_kinds import switch, time_option
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import query
+from rlmm.cli.common.source_choice import query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text, states_text
 from rlmm.errors import NotReady
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.inspection.source_status import SourceStatus
     from rlmm.views.values import View
 

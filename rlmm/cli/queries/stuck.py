@@ -20,7 +20,7 @@ from rlmm.cli.common.answer_header import (
 from rlmm.cli.common.option_kinds import switch, time_option
 from rlmm.cli.common.query_options import TOPIC
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import past_query
+from rlmm.cli.common.source_choice import past_query
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import InvalidArgument, LogError, NotPermitted
 from rlmm.inspection.stuck import StuckFacts, half_deleted, is_overdue, stuck_in
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.findings.finding import Finding
     from rlmm.inspection.event_record import EventRecord

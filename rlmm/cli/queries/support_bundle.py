@@ -22,7 +22,7 @@ from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
 from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.shared_flags import is_of_commands
-from rlmm.cli.common.source_options import query
+from rlmm.cli.common.source_choice import query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.doctor import doctor_findings
 from rlmm.cli.queries.stuck import stuck_findings
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.findings.finding import Finding
     from rlmm.inspection.event_record import EventRecord
     from rlmm.views.values import View

@@ -20,7 +20,7 @@ from rlmm.cli.common.option_kinds import time_option
 from rlmm.cli.common.partial_metadata import is_of_all
 from rlmm.cli.common.query_options import TOPIC
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import past_query
+from rlmm.cli.common.source_choice import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text
 from rlmm.cli.queries.stuck import is_chosen
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.inspection.cluster_facts import ClusterFacts, PartitionOffsets, TopicFacts
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.inspection.usage import GroupUsage

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from rlmm.cli.common.answer_header import MomentHead, Notes, moment_fields
 from rlmm.cli.common.query_options import STRICT, TOPIC
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import past_query
+from rlmm.cli.common.source_choice import past_query
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.cli.queries.stuck import is_chosen
 from rlmm.errors import LogError, NotPermitted, UnknownPartition
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.findings.finding import Finding
     from rlmm.inspection.cluster_facts import PartitionOffsets

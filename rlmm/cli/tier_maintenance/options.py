@@ -11,7 +11,7 @@ import click
 
 from rlmm.cli.common.option_kinds import CalledAsFlag, attach, with_options
 from rlmm.cli.common.output import OUTPUTS
-from rlmm.cli.common.source_options import asked_of, source_flags
+from rlmm.cli.common.source_choice import asked_of, source_flags
 from rlmm.cli.tier_common.object_store import store_flags, store_of
 from rlmm.cli.tier_common.options import (
     engine_of,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogError, LogNotPermitted, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.code_errors import error_for
-from rlmm.kafka_client.connections.cluster import ClusterConnection
+from rlmm.kafka_client.connections.cluster_view import ClusterConnection
 from rlmm.kafka_client.connections.task_set import TaskSet
 from rlmm.kafka_messages.cluster import MetadataRequest
 from rlmm.kafka_messages.configs import DescribeTopicsRequest

@@ -6,7 +6,7 @@ May be imported by `rlmm.kafka_client.admin`, `rlmm.kafka_client.fetch`,
 `spark_tiering.segment_sources`.
 
 - `broker_connections`: Connections to one broker, in pools by kind.
-- `cluster`: The cluster as its brokers describe it, refreshed by one attempt for all callers.
+- `cluster_view`: The cluster as its brokers describe it, refreshed by one attempt for all callers.
 - `connection`: A connection to one broker.
 - `diagnosis`: Diagnosis of a failed connection.
 - `task_set`: The tasks of one log.

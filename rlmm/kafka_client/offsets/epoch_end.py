@@ -10,7 +10,7 @@ from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.offsets import EpochEndsRequest
 
 if TYPE_CHECKING:
-    from rlmm.kafka_client.connections.cluster import ClusterConnection, ClusterView
+    from rlmm.kafka_client.connections.cluster_view import ClusterConnection, ClusterView
 
 
 async def epoch_end_of(

@@ -21,7 +21,7 @@ from rlmm.log.protocol import LogBounds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rlmm.kafka_client.connections.cluster import ClusterConnection, ClusterView
+    from rlmm.kafka_client.connections.cluster_view import ClusterConnection, ClusterView
     from rlmm.kafka_client.connections.task_set import TaskSet
     from rlmm.kafka_messages.offsets import ListedOffset
     from rlmm.metadata.ids import Uuid

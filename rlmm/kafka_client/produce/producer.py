@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.kafka_client.connections.broker_connections import Node
-    from rlmm.kafka_client.connections.cluster import ClusterConnection
+    from rlmm.kafka_client.connections.cluster_view import ClusterConnection
     from rlmm.kafka_client.connections.connection import BrokerConnection
     from rlmm.kafka_client.connections.task_set import TaskSet
     from rlmm.kafka_client.settings import KafkaSettings

@@ -18,7 +18,7 @@ from rlmm.base.doorbell import Doorbell
 from rlmm.errors import AppendRefused, LogError, LogNotPermitted, LogRecreated, LogUnavailable
 from rlmm.kafka_client.admin.tiered_topics import tiered_partitions_of, topics_not_copied
 from rlmm.kafka_client.code_errors import error_for
-from rlmm.kafka_client.connections.cluster import ClusterConnection
+from rlmm.kafka_client.connections.cluster_view import ClusterConnection
 from rlmm.kafka_client.connections.connection import Dialer
 from rlmm.kafka_client.connections.task_set import TaskSet
 from rlmm.kafka_client.fetch.fetcher import Fetcher
@@ -44,7 +44,7 @@ from rlmm.log.request_checks import require_partition, require_position, require
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
-    from rlmm.kafka_client.connections.cluster import ClusterView
+    from rlmm.kafka_client.connections.cluster_view import ClusterView
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.log.kafka.metadata_topic import Remember, TopicFinding
     from rlmm.log.protocol import LogBounds

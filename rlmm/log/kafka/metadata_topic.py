@@ -23,7 +23,7 @@ from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from rlmm.kafka_client.connections.cluster import ClusterConnection, ClusterView, TopicView
+    from rlmm.kafka_client.connections.cluster_view import ClusterConnection, ClusterView, TopicView
     from rlmm.kafka_client.connections.connection import BrokerConnection
     from rlmm.kafka_client.settings import KafkaSettings, TopicSettings
     from rlmm.kafka_messages.configs import TopicSetting

@@ -12,7 +12,7 @@ from broker_adapter.client import RemoteLogMetadataClient
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError, TooBusy
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
-from rlmm.sidecar import brokers
+from rlmm.sidecar import broker_assignments as brokers
 from rlmm.sidecar.broker_starts import SETTLE_S
 from rlmm.sidecar.waiting_requests import KEPT_BYTES, KEPT_FACTOR
 from rlmm.wire.framing import HEAD_BYTES

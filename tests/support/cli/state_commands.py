@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from click.testing import CliRunner
 
-from rlmm.cli.common import source_options
+from rlmm.cli.common import source_choice as source_options
 from rlmm.cli.main import cli
 
 if TYPE_CHECKING:

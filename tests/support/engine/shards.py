@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.metadata.partition import PartitionState
+    from rlmm.metadata.partition_state import PartitionState
     from rlmm.metadata.report import Report
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard

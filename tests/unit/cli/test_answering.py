@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from rlmm.cli import main
 from rlmm.cli.common import commands as commands_table
 from rlmm.cli.common.query_run import QueryContext, answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_choice import at_option, output_options, source_options
 from rlmm.cli.printing.answer import Column, CommandAnswer
 from rlmm.errors import (
     ConfigError,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.common.source_choice import SourceChoice
     from rlmm.state_sources.protocol import StateSource
     from rlmm.views.values import View
 

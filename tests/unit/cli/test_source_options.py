@@ -22,7 +22,7 @@ from rlmm.cli.common.shared_flags import (
     flags_behind,
     is_of_commands,
 )
-from rlmm.cli.common.source_options import (
+from rlmm.cli.common.source_choice import (
     SourceChoice,
     at_option,
     local_sidecar,

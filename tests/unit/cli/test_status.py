@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.live import Live
 
 from rlmm.cli import main
-from rlmm.cli.common.source_options import SourceChoice
+from rlmm.cli.common.source_choice import SourceChoice
 from rlmm.cli.common.watch_mode import JsonAnswerLines, WatchView, keep_asking
 from rlmm.cli.printing.printers import AnswerStream, ReaderGone
 from rlmm.cli.printing.settings import PrintSettings

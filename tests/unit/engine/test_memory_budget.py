@@ -9,7 +9,7 @@ import pytest
 from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotReady, OverBudget
 from rlmm.metadata.assignment import Assignment
-from rlmm.pump.budget import MemorySettings, MemoryUsage
+from rlmm.pump.memory_budget import MemorySettings, MemoryUsage
 from tests.support.builders import started
 from tests.support.engine.engine_questions import TP
 from tests.support.engines import World, until, until_open, until_state

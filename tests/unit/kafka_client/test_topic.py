@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
-from rlmm.kafka_client.connections.cluster import ClusterView, TopicView
+from rlmm.kafka_client.connections.cluster_view import ClusterView, TopicView
 from rlmm.kafka_client.settings import TopicSettings
 from rlmm.kafka_messages.cluster import PartitionLeader
 from rlmm.kafka_messages.configs import TopicSetting

@@ -14,7 +14,7 @@ from rlmm.metadata import slots as slots_module
 from rlmm.metadata.encoding import encode_writer
 from rlmm.metadata.image import partition_image
 from rlmm.metadata.image_reading import read_partition_image
-from rlmm.metadata.partition import PartitionState
+from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.validate import violations

@@ -12,7 +12,7 @@ from tests.support.builders import delete_started, finished, started, tp
 from tests.support.engine.shards import new_shard
 
 if TYPE_CHECKING:
-    from rlmm.metadata.partition import PartitionState
+    from rlmm.metadata.partition_state import PartitionState
     from rlmm.metadata.python_shard import PythonShard
 
 ONE, TWO, THREE, NOBODY = (bytes(Uuid.of(0, number)) for number in (1, 2, 3, 9))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, OverBudget
-from rlmm.pump import budget
-from rlmm.pump.budget import (
+from rlmm.pump import memory_budget as budget
+from rlmm.pump.memory_budget import (
     Budget,
     MemorySettings,
     MemoryUsage,

@@ -20,9 +20,9 @@ from rlmm.log.replay_progress import (
     ReplayHistory,
 )
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.pump.budget import Budget
 from rlmm.pump.follower import Follower, FollowerContext
 from rlmm.pump.incidents import Incidents
+from rlmm.pump.memory_budget import Budget
 from rlmm.pump.settings import PumpSettings
 from rlmm.pump.turn_taking import TurnTaking
 from rlmm.records.header import BatchMark

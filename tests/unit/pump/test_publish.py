@@ -35,9 +35,9 @@ from rlmm.metadata.verdicts import (
     UndecodableReason,
     Verdict,
 )
-from rlmm.pump.budget import Budget, MemorySettings, MemoryUsage
+from rlmm.pump.memory_budget import Budget, MemorySettings, MemoryUsage
 from rlmm.pump.settings import WriteSettings
-from rlmm.pump.verdicts import VerdictWaits
+from rlmm.pump.verdict_waits import VerdictWaits
 from rlmm.pump.writer import EventWriter, StoredNotAssigned, WriterStatistics, WrittenEvent
 from tests.support.builders import finished, segment_id, started, tp, update
 from tests.support.engine.shards import batch_of, record_set

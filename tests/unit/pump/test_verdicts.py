@@ -19,7 +19,7 @@ from rlmm.metadata.verdicts import (
     UndecodableReason,
     Verdict,
 )
-from rlmm.pump.verdicts import VerdictWaits
+from rlmm.pump.verdict_waits import VerdictWaits
 from tests.support.engine.shards import batch_of, record_set
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from rlmm.errors import NotAssigned, NotReady, OverBudget, Superseded, TooBusy, 
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.metadata.ids import Uuid
 from rlmm.sidecar import broker_starts as starts
+from rlmm.sidecar.broker_assignments import BrokerAssignments
 from rlmm.sidecar.broker_starts import SETTLE_S, BrokerStatistics
-from rlmm.sidecar.brokers import BrokerAssignments
 from rlmm.sidecar.clusters import Clusters
 from tests.support.builders import tp
 from tests.support.server.frame_servers import FixedEngines
