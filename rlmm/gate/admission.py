@@ -129,7 +129,7 @@ class Gate:
             count, is_open = len(self._shards), len(self._shards) - len(self.not_open())
             _log.log(
                 logging.INFO if is_open == count or gate.openings > 1 else logging.DEBUG,
-                "metadata partition %d is ready at offset %d (%d of %d are ready)",
+                "metadata partition %d is answered from, at offset %d: %d of %d are",
                 partition, position, is_open, count,
                 extra=where,
             )  # fmt: skip

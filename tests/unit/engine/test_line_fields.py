@@ -65,7 +65,7 @@ async def test_lines_of_an_engine_when_it_reads_and_keeps_then_say_where(tmp_pat
     assert sorted(lines.where("rlmm.pump.follower", "reading from")) == [
         (cluster, 0, 0), (cluster, 0, 4), (cluster, 1, 0), (cluster, 1, 0),
     ]  # fmt: skip
-    assert sorted(lines.where("rlmm.relay", "is ready at offset")) == [
+    assert sorted(lines.where("rlmm.relay", "is answered from")) == [
         (cluster, 0, 4), (cluster, 0, 4), (cluster, 1, 0), (cluster, 1, 0),
     ]  # fmt: skip
     assert lines.where("rlmm.snapshot.shelf", "written to") == [(cluster, 0, 4)]
