@@ -4,7 +4,7 @@ Frozen plans: the segments that hold a range of offsets, decided once, for reade
     question           topics, bounds by offset or time, prefix; facts of the cluster
     plan               a plan, as values
     inputs             the state of one partition, from a shard or from recovered manifests
-    answering_segments which segment answers for which offsets, by the engine's own look-ups
+    answering_segments  which segment answers for which offsets, by the engine's own look-ups
     gaps               offsets that are not there, and segments that are left out, by reason
     tokens             a plan's token, and back
     question_document  question and facts in a document, and in a token
