@@ -78,9 +78,10 @@ class LogConnection:
         timeout_s = self._context.settings.bounds_timeout_ms / 1_000
         identity = await self._context.log.identity(timeout_s=timeout_s)
         self._check(identity.partition_count)
-        self._context.confirm(identity)
         if self._context.restore is not None:
             await self._context.restore.confirm(identity)
+        # Last, with no await behind it: two engines of one log must see each other.
+        self._context.confirm(identity)
         return identity
 
     def _note(self, state: RetryCallState) -> None:
