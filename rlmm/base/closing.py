@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Self
 
 
-class ClosedByWith:
+class ClosedByWith(ABC):
     """Its `with` block calls `close`."""
 
-    def close(self) -> object:
-        raise NotImplementedError
+    @abstractmethod
+    def close(self) -> object: ...
 
     def __enter__(self) -> Self:
         return self

@@ -264,7 +264,7 @@ async def _remove(unix: UnixSocket) -> None:
 
 
 def files_for(connections_max: int) -> int:
-    """Raise the soft limit of files as far as it goes, log what is missing, return the number."""
+    """Raise the soft limit of files as far as it goes, log a shortage, return the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections_max + _FILES_KEPT
     if soft != resource.RLIM_INFINITY and soft < wanted:

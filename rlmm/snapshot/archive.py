@@ -34,7 +34,7 @@ def tar_of(files: Iterable[tuple[str, int, int, Iterable[bytes]]]) -> Iterator[b
 
 
 def tar_source(source: Path, suffix: str) -> Iterator[tuple[str, Opener]]:
-    """Yield the plain files with *suffix* in a tar; `ConfigError` for what is no plain tar."""
+    """Yield the plain files with *suffix* in a tar; `ConfigError` for any other file."""
     with source.open("rb") as file:
         bounded = cast("BinaryIO", _Bounded(file, source.stat().st_size))
         try:

@@ -74,7 +74,7 @@ def check_rerun(place: TierPlace) -> None:
     handled = {one.uuid for one in report.receipts} | {one.uuid for one in report.ends}
     assert handled >= opened
     assert not place.run(later_ms=LATER_MS).receipts
-    # What nobody wrote to its end is listed by `rlmm tier sweep`, and ended when that is asked for.
+    # `rlmm tier sweep` lists unfinished uploads of a killed job, and aborts them with its flag.
     assert [one.key for one in uploads(place)] == left
     assert [one.key for one in sweep(process_store(place.store_settings), "", FAR_MS)] == left
     place.check_clean()

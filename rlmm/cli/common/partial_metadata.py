@@ -63,7 +63,7 @@ async def of_ready(
         if not await holds(moment):
             if isinstance(error, NotReady):
                 raise
-            msg = f"what is asked for is not where it can be looked for, and elsewhere: {error}"
+            msg = f"not in the metadata partitions that can be read; the others: {error}"
             place = others[0] if others else None
             raise NotReady(msg, reason="partly", metadata_partition=place) from error
         if others:
@@ -114,7 +114,7 @@ class ReadablePartitions:
         first = next(iter(self.troubles.values()))
         return [
             "not looked at, because its log cannot be read: metadata partition "
-            f"{listed(list(self.troubles))}; what is asked for may be there as well: {first}"
+            f"{listed(list(self.troubles))}; events of the answer may be there as well: {first}"
         ]
 
     def not_found(self, looking: QueryContext, what: str) -> NotReady:

@@ -5,6 +5,7 @@ Answer of a command, in the form that every printer takes. Each kind has a versi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -77,14 +78,14 @@ class CommandAnswer:
         return fields
 
 
-class Printer:
+class Printer(ABC):
     """Converts one answer to text. Each call returns the text that can be written now."""
 
     def begin(self) -> Iterable[str]:
         return ()
 
-    def item(self, item: View) -> Iterable[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def item(self, item: View) -> Iterable[str]: ...
 
     def pause(self) -> Iterable[str]:
         """Return text that was held back; the next item may take long."""

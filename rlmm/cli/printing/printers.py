@@ -44,7 +44,7 @@ def printer_for(answer: CommandAnswer, settings: PrintSettings) -> Printer:
 
 
 HELD_S: Final = 0.1
-"""Longest time that what is known is not written."""
+"""Longest time that a finished line is held back."""
 HELD_CHARACTERS: Final = 64 * 1024
 
 

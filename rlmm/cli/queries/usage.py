@@ -154,7 +154,7 @@ class _Asked:
         if not self.local_bytes:
             self.notes.append(
                 "the sizes of local logs were not told: what a limit of size deletes is reckoned "
-                "without what is not tiered yet"
+                "without records that are not tiered yet"
             )
 
     def only_local_bytes(

@@ -71,7 +71,7 @@ def remove(task: RemovalTask) -> list[RemovalResult]:
 
 def _remove(store: ObjectStore, target: RemovalTarget, task: RemovalTask) -> RemovalResult:
     was_there = _has_manifest(store, target, task.prefix)
-    # What is under the present prefix was written there, and is nowhere else. One whose manifest is
+    # Objects under the present prefix were written there alone. A segment whose manifest is
     # not there may have been begun there, or be elsewhere: all places then.
     for place in [task.prefix] if was_there else [task.prefix, *task.old_prefixes]:
         if place != task.prefix:

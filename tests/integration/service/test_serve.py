@@ -142,7 +142,7 @@ def without_rights_of_root() -> list[str]:
         return []
     program = shutil.which("setpriv")
     if program is None:
-        pytest.skip("root may write anywhere, and there is no setpriv to give that up")
+        pytest.skip("run by root without setpriv: permissions of files cannot be shown")
     return [program, "--bounding-set=-dac_override,-dac_read_search"]
 
 

@@ -186,7 +186,7 @@ def test_kafka_when_a_metadata_partition_has_no_leader_then_the_others_are_answe
         kafka.lead(place_of(user_partition(ELSEWHERE), COUNT), -1)
         async with opened_source(kafka, timeout_s=3.0) as source:
             assert await found(source, HERE)
-            with pytest.raises(NotReady, match="is not where it can be looked for"):
+            with pytest.raises(NotReady, match="not in the metadata partitions that can be read"):
                 await found(source, ELSEWHERE)
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
