@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker fuzz simulate plugin dist docs constraints clean
+.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker fuzz simulate plugin dist audit docs constraints clean
 MAKEFLAGS += --no-print-directory
 
 export PYTHON
@@ -74,6 +74,11 @@ plugin: ## build the broker's plugins into broker_adapter/java/build; needs Mave
 
 dist: setup ## build the wheel and the sdist into dist/
 	$(BIN)/python -m build --no-isolation --outdir dist
+
+audit: setup ## look up known vulnerabilities of the pinned runtime, and write dist/sbom.json; needs the network
+	@mkdir -p dist
+	$(BIN)/python -m pip_audit --strict --disable-pip --require-hashes --requirement constraints/runtime.txt
+	$(BIN)/python -m pip_audit --strict --disable-pip --require-hashes --requirement constraints/runtime.txt --format cyclonedx-json --output dist/sbom.json
 
 docs: setup ## rewrite the generated documents
 	$(BIN)/python -m cogapp -r $(GENERATED)

@@ -1,24 +1,19 @@
 """
-Merging of layers into typed values; the only module that imports pydantic.
+Merging of layers into typed values: higher layers override lower ones, key by key.
 
-Higher layers override lower ones, key by key. Only types are checked here, not meaning.
+Only types are checked here, not meaning; msgspec converts what is neither a text nor a number.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import ChainMap
 from collections.abc import Callable
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import BeforeValidator, InstanceOf, ValidationError, create_model
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+import msgspec
 
 from rlmm.config.keys import KEYS
 from rlmm.errors import ConfigError
@@ -26,8 +21,6 @@ from rlmm.kafka_client.settings import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pydantic.fields import FieldInfo
 
     from rlmm.config.kafka_names import KafkaSetting
     from rlmm.config.keys import Key
@@ -37,6 +30,9 @@ _Reader = Callable[[object], object]
 
 _SHOWN_CHARACTERS_MAX = 100
 _INT64_MAX = 2**63 - 1
+_BOOLS = dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True) | dict.fromkeys(
+    ("false", "f", "no", "n", "off", "0"), False
+)
 _NOTHING = "none"
 """How a text says that a key is unset that a lower layer sets."""
 _AMOUNT = re.compile(r"([0-9]{1,19})\s*([A-Za-z]{1,3})", re.ASCII)
@@ -54,14 +50,17 @@ def merged(layers: Sequence[Layer]) -> tuple[dict[str, Any], dict[str, KafkaSett
     *layers* are ordered from the highest down. Raises a one-line `ConfigError` for a wrong type.
     """
     given = dict(ChainMap(*(layer.values for layer in layers)))
+    return {name: _typed(KEYS[name], setting) for name, setting in given.items()}, given
+
+
+def _typed(key: Key, setting: KafkaSetting) -> object:
+    if key.is_optional and not key.is_text and setting.value == _NOTHING:
+        return None
     try:
-        found = cast("Any", _MODEL)(layers=layers)
-    except ValidationError as error:
-        name = str(error.errors()[0]["loc"][0])
-        key = KEYS[name]
-        msg = f"{given[name]} must be {_allowed(key)}, got {shown(key, given[name].value)}"
-        raise ConfigError(msg) from None  # its text would show the value, which may be a secret
-    return {name: getattr(found, name) for name in found.model_fields_set}, given
+        return _reader(key)(setting.value)
+    except (ValueError, OverflowError):  # its text would show the value, which may be a secret
+        msg = f"{setting} must be {_allowed(key)}, got {shown(key, setting.value)}"
+        raise ConfigError(msg) from None
 
 
 def shown(key: Key, value: object) -> str:
@@ -72,19 +71,6 @@ def shown(key: Key, value: object) -> str:
     if len(text) <= _SHOWN_CHARACTERS_MAX:
         return text
     return f"{text[:_SHOWN_CHARACTERS_MAX]}..."
-
-
-class _LayerSource(PydanticBaseSettingsSource):
-    def __init__(self, settings_cls: type[BaseSettings], layer: Layer) -> None:
-        super().__init__(settings_cls)
-        self._layer = layer
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        given = self._layer.values.get(field_name)
-        return None if given is None else given.value, field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        return {name: given.value for name, given in self._layer.values.items()}
 
 
 def _allowed(key: Key) -> str:
@@ -121,12 +107,22 @@ def _require(is_right: bool) -> None:
         raise ValueError
 
 
-def _only(is_right: Callable[[object], bool]) -> _Reader:
-    def read(raw: object) -> object:
-        _require(is_right(raw))
-        return raw
+def _float(raw: object) -> float:
+    _require(isinstance(raw, int | float) or (isinstance(raw, str) and raw.isascii()))
+    _require(not isinstance(raw, bool))
+    value = float(cast("float | str", raw))
+    _require(math.isfinite(value))
+    return value
 
-    return read
+
+def _bool(raw: object) -> bool:
+    if isinstance(raw, str):
+        raw = _BOOLS.get(raw.lower(), raw)
+    return msgspec.convert(raw, bool)
+
+
+def _secret(raw: object) -> Secret:
+    return raw if isinstance(raw, Secret) else Secret(_text(raw))
 
 
 def _text(raw: object) -> str:
@@ -135,8 +131,9 @@ def _text(raw: object) -> str:
     return str(raw)
 
 
-def _is_path(raw: object) -> bool:
-    return isinstance(raw, str) and bool(raw.strip()) and "\0" not in raw
+def _path(raw: object) -> Path:
+    _require(isinstance(raw, str) and bool(raw.strip()) and "\0" not in raw)
+    return Path(cast("str", raw))
 
 
 def _texts(raw: object) -> tuple[str, ...]:
@@ -146,51 +143,17 @@ def _texts(raw: object) -> tuple[str, ...]:
     return tuple(map(_text, cast("list[object]", raw)))
 
 
-def _annotation(key: Key) -> Any:
-    """Return the type of a key for pydantic, without pydantic's lenient conversions."""
-    kind: Any = key.kind
-    read: _Reader = _texts
-    if kind is int:
-        read = _whole(key)
-    elif kind is float:
-        read = _only(lambda raw: not isinstance(raw, bool))
-    elif kind is bool:
-        read = _only(lambda raw: isinstance(raw, bool | str))
-    elif kind is str:
-        read = _text
-    elif kind is Secret:
-        kind, read = InstanceOf[Secret], lambda raw: Secret(_text(raw))
-    elif key.is_text:
-        read = _only(_is_path)
-    elif isinstance(kind, type) and issubclass(kind, StrEnum):
-        read = _text
-    if not key.is_optional:
-        return Annotated[kind, BeforeValidator(read)]
-    if key.is_text:
-        return Annotated[kind | None, BeforeValidator(read)]
-    return Annotated[
-        kind | None, BeforeValidator(lambda raw: None if raw == _NOTHING else read(raw))
-    ]
+_READERS: dict[object, _Reader] = {
+    float: _float,
+    bool: _bool,
+    str: _text,
+    Secret: _secret,
+    Path: _path,
+    tuple[str, ...]: _texts,
+}
 
 
-class _Strict(BaseSettings):
-    model_config = SettingsConfigDict(
-        extra="forbid", validate_default=False, allow_inf_nan=False, frozen=True
-    )
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        assert isinstance(init_settings, InitSettingsSource), init_settings
-        layers = init_settings.init_kwargs["layers"]
-        return tuple(_LayerSource(settings_cls, layer) for layer in layers)
-
-
-_FIELDS: dict[str, Any] = {name: (_annotation(key), None) for name, key in KEYS.items()}
-_MODEL = create_model("Settings", __base__=_Strict, **_FIELDS)
+def _reader(key: Key) -> _Reader:
+    if key.kind is int:
+        return _whole(key)
+    return _READERS.get(key.kind) or (lambda raw: msgspec.convert(_text(raw), key.kind))

@@ -111,10 +111,10 @@ def test_image_copies_what_is_there_and_let_through() -> None:
 
 
 def test_image_is_of_a_pinned_python_that_is_tested() -> None:
-    """Both stages are of one exact version, one of those that the project names."""
+    """Both stages are of one exact version that the project names, and of one digest."""
     (version,) = [rest.partition("=")[2] for rest in arguments("ARG")]
     assert [rest.split()[0] for rest in arguments("FROM")] == ["python:${PYTHON}"] * 2
-    exact = re.fullmatch(r"(3\.\d+)\.\d+-slim-[a-z]+", version)
+    exact = re.fullmatch(r"(3\.\d+)\.\d+-slim-[a-z]+@sha256:[0-9a-f]{64}", version)
     assert exact is not None
     project = tomllib.loads(tree.read(Path("pyproject.toml")))["project"]
     assert f"Programming Language :: Python :: {exact[1]}" in project["classifiers"]

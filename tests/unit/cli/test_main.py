@@ -127,8 +127,8 @@ def test_error_when_debugging_shows_its_trace_before_its_line(failing: list[Base
 
 
 HEAVY = {
-    "aiohttp", "aiokafka", "asyncio", "boto3", "cramjam", "msgpack", "pydantic",
-    "pydantic_settings", "rich", "structlog", "pyspark", "rlmm.metadata.python_shard",
+    "aiohttp", "aiokafka", "asyncio", "boto3", "cramjam", "msgpack", "rich", "structlog", "pyspark",
+    "rlmm.metadata.python_shard",
 }  # fmt: skip
 LINE_MAX = 86
 """Characters of a command's line."""
@@ -196,7 +196,7 @@ def test_asking_a_service_imports_no_client_of_kafka_and_no_configuration() -> N
          "import rlmm.state_sources.sidecar_source; print(*sys.modules)"],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    heavy = {"pydantic", "rich", "aiohttp", "structlog", "rlmm.log.kafka.kafka_log"}
+    heavy = {"rich", "aiohttp", "structlog", "rlmm.log.kafka.kafka_log"}
     assert not heavy & set(done.stdout.split())
 
 
