@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
+import random
 import signal
 import socket
 import subprocess
@@ -28,6 +30,8 @@ READER = "the-reader"
 OWNER = "the-owner"
 START_S = 90
 _PR_SET_PDEATHSIG = 1
+_CHANCE = random.SystemRandom()
+"""The seeded generator draws the same ports in each process of one run."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,14 @@ class Server:
 
 
 def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [taken.getsockname()[1] for taken in sockets]
-    for taken in sockets:
-        taken.close()
-    return ports
+    """Return ports that no outgoing connection takes before their server listens on them."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports: set[int] = set()
+    while len(ports) < count:
+        port = _CHANCE.randrange(10_000, max(first, 20_000))
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            ports.add(port)
+    return [*ports]
 
 
 @contextmanager
