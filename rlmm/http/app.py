@@ -73,7 +73,7 @@ class HttpApi:
         self._figures = figures
         self._connections = connections
         self._metrics = MetricsPage(sources, settings, figures)
-        self._document = document(sources.version)
+        self._document = document(sources.version, settings)
         self._broker_log = BrokerLogAnswers(
             sources.broker_log, settings.slow_client_ms / 1_000, connections.turn
         )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Final
 
+from rlmm.http.parameters import TIMEOUT
 from rlmm.http.routes import NDJSON, ROUTES, AccessRule
 from rlmm.http.schemas import SCHEMAS, ref
+from rlmm.http.settings import HttpSettings
 
 if TYPE_CHECKING:
     from rlmm.http.parameters import Parameter
@@ -35,13 +38,26 @@ _ABOUT: Final = (
 )
 
 
-def document(version: str) -> View:
+def document(version: str, settings: HttpSettings | None = None) -> View:
+    """Return the document of a service with *settings*; the defaults are in it otherwise."""
+    limits = settings or HttpSettings()
+    described = _described(version)
+    for path in described["paths"].values():
+        for parameter in (one for operation in path.values() for one in operation["parameters"]):
+            if parameter["name"] == TIMEOUT.name:
+                parameter["schema"] |= {"maximum": limits.wait_timeout_ms_max}
+    lookups = described["components"]["schemas"]["Lookups"]["properties"]["lookups"]
+    lookups["maxItems"] = limits.lookups_max
+    return described
+
+
+def _described(version: str) -> View:
     return {
         "openapi": "3.1.0",
         "info": {"title": "rlmm", "version": version, "description": _ABOUT},
         "paths": {route.path: {route.method.lower(): _operation(route)} for route in ROUTES},
         "components": {
-            "schemas": dict(SCHEMAS),
+            "schemas": copy.deepcopy(dict(SCHEMAS)),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -68,7 +84,7 @@ def _parameter(parameter: Parameter) -> View:
         "in": "query",
         "required": parameter.is_required,
         "description": parameter.description,
-        "schema": parameter.schema,
+        "schema": dict(parameter.schema),
     }
 
 

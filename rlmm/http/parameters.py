@@ -87,18 +87,24 @@ def read_offsets(name: str, text: str) -> dict[int, int]:
 UINT31: Final[View] = {"type": "integer", "minimum": 0, "maximum": INT32_MAX}
 UINT63: Final[View] = {"type": "integer", "format": "int64", "minimum": 0, "maximum": INT64_MAX}
 UUID: Final[View] = {"type": "string", "pattern": "^[A-Za-z0-9_-]{22}(==)?$"}
-FLAG: Final[View] = {"type": "boolean"}
-OFFSETS: Final[View] = {"type": "string", "examples": ["0:1041,7:3"]}
+TEXT: Final[View] = {"type": "string", "minLength": 1}
+FLAG: Final[View] = {"anyOf": [{"type": "boolean"}, {"enum": ["", "0", "1"]}]}
+_OFFSET_PATTERN: Final = r"\s*(0|[1-9][0-9]{0,9}):(-1|0|[1-9][0-9]{0,18})\s*"
+OFFSETS: Final[View] = {
+    "type": "string",
+    "pattern": f"^{_OFFSET_PATTERN}(,{_OFFSET_PATTERN})*$",
+    "examples": ["0:1041,7:3"],
+}
 
 CLUSTER: Final = Parameter(
     "cluster",
     "Name or id of the cluster; needed where several are served.",
-    {"type": "string"},
+    TEXT,
     read_text,
 )
 PARTITION: Final = (
     Parameter("topic_id", "Id of the topic, as Kafka writes it.", UUID, read_uuid, True),
-    Parameter("topic", "Name of the topic.", {"type": "string"}, read_text, True),
+    Parameter("topic", "Name of the topic.", TEXT, read_text, True),
     Parameter("partition", "Number of the partition.", UINT31, read_int32, True),
 )
 EPOCH: Final = Parameter("epoch", "Leader epoch.", UINT31, read_int32, True)
@@ -133,13 +139,11 @@ FRESHNESS: Final = (
 FOLDER: Final = Parameter(
     "folder",
     "Log folder of a broker, as `partitions` tells it.",
-    {"type": "string"},
+    TEXT,
     read_text,
     True,
 )
-FILE_NAME: Final = Parameter(
-    "name", "Name of a file of the partition.", {"type": "string"}, read_text, True
-)
+FILE_NAME: Final = Parameter("name", "Name of a file of the partition.", TEXT, read_text, True)
 VERBOSE: Final = Parameter(
     "verbose", "Also the metadata partitions that are answered from.", FLAG, read_flag
 )
@@ -192,6 +196,8 @@ def _read_lookup(number: int, one: object) -> tuple[TopicIdPartition, int, int]:
         msg = f"{where} must be an object of {', '.join(_LOOKUP)}"
         raise InvalidArgument(msg)
     for name, kind in _LOOKUP.items():
+        if kind is int and isinstance(one[name], float) and one[name].is_integer():
+            one[name] = int(one[name])  # to JSON Schema 2.0 is an integer
         if type(one[name]) is not kind:
             msg = f"{where}: {name} must be a {'text' if kind is str else 'whole number'}"
             raise InvalidArgument(msg)

@@ -24,6 +24,7 @@ class SegmentOrNoneView(ViewObject):
 
 
 class LookupView(PartitionView):
+    topic: Annotated[str, Meta(min_length=1)]
     epoch: Int32
     offset: Int64
 

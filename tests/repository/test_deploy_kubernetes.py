@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from rlmm.config.loading import load
 from rlmm.config.process import ServiceMode
 from rlmm.http.routes import ROUTES
 from rlmm.http.settings import LocalRole
-from tests.support.repository import tree
+from tests.support.repository import foreign_tools, tree
 from tests.support.repository.deployment import container, documents, files, manifest, run
 
 if TYPE_CHECKING:
@@ -157,11 +157,30 @@ def test_kafka_user_may_read_one_topic_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", CONFIGURED)
 def test_kustomization_names_every_file_that_is_there(folder: str) -> None:
-    """The kustomization has every file of its folder, and kubectl, where present, builds it."""
+    """The kustomization has every file of its folder."""
     here = KUBERNETES / folder
     (found,) = documents(here / "kustomization.yaml")
     named = {*found["resources"], *(one["path"] for one in found.get("patches", []))}
     there = {path.name for path in files(".yaml") if path.parent == here}
     assert named - {"../base"} == there - {"kustomization.yaml", "secret-example.yaml"}
-    if shutil.which("kubectl") is not None:
-        assert "kind: Deployment" in run("kubectl", "kustomize", here)
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("folder", CONFIGURED)
+def test_manifests_when_kubeconform_judges_then_each_is_of_kubernetes_own_schema(
+    folder: str, tmp_path: Path
+) -> None:
+    """`kubeconform` finds no unknown field and no wrong type in what each folder is built into."""
+    built = tmp_path / "built.yaml"
+    built.write_text(run(foreign_tools.kustomize(), "build", KUBERNETES / folder))
+    examples = [path for path in files(".yaml") if path.name == "secret-example.yaml"]
+    schemas = (
+        f"{foreign_tools.kubernetes_schemas()}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json"
+    )
+    output = run(
+        foreign_tools.kubeconform(), "-summary", "-output", "json", "-skip", "KafkaUser",
+        "-schema-location", schemas, built, *examples,
+    )  # fmt: skip
+    summary = json.loads(output)["summary"]
+    assert summary["valid"] > len(examples) + 3
+    assert summary["invalid"] == summary["errors"] == 0

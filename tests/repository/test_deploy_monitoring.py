@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from rlmm.cli.main import cli
 from rlmm.http.routes import ROUTES
 from rlmm.metrics.metric import MetricKind
 from rlmm.metrics.table import METRICS
-from tests.support.repository import tree
+from tests.support.repository import foreign_tools, tree
 from tests.support.repository.deployment import (
     RULES,
     alerts,
@@ -128,8 +127,8 @@ def test_alert_then_is_tried_where_raised_and_where_not(alert: dict[str, Any]) -
         assert one["exp_annotations"]["runbook"] == alert["annotations"]["runbook"]
 
 
-def test_rules_are_tried_and_where_there_is_promtool_it_takes_them() -> None:
-    """The tried alerts exist; `promtool` finds rules and configuration right, and raises them."""
+def test_tried_rules_then_name_alerts_and_metrics_that_there_are() -> None:
+    """The tried alerts exist, and so do the metrics that they are tried with."""
     folder = RULES.parent
     (tried,) = documents_of(TRIED)
     (scraping,) = documents_of(folder / "prometheus.yml")
@@ -143,10 +142,15 @@ def test_rules_are_tried_and_where_there_is_promtool_it_takes_them() -> None:
         for name in metric_names(one["series"])
     }
     assert given <= set(SERIES)
-    if shutil.which("promtool") is not None:
-        run("promtool", "check", "rules", RULES)
-        run("promtool", "check", "config", folder / "prometheus.yml")
-        run("promtool", "test", "rules", TRIED)
+
+
+@pytest.mark.network
+def test_rules_when_promtool_judges_then_it_accepts_and_raises_them() -> None:
+    """`promtool` accepts rules and configuration, and raises each alert of the tried rules."""
+    tool = foreign_tools.promtool()
+    run(tool, "check", "rules", RULES)
+    run(tool, "check", "config", RULES.with_name("prometheus.yml"))
+    run(tool, "test", "rules", TRIED)
 
 
 def test_counters_are_read_as_rates_and_gauges_as_they_are() -> None:

@@ -18,7 +18,7 @@ from tests.support.engines import World, until, until_open
 from tests.support.server.http_servers import HttpClient, of, process_of, showing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from rlmm.engine.engine import Engine
     from rlmm.metadata.segment import SegmentMetadata
@@ -29,7 +29,9 @@ FIRST, SECOND, OPEN = (segment_id(name, ORDERS) for name in ("first", "second", 
 
 
 @asynccontextmanager
-async def serving(**options: Any) -> AsyncIterator[tuple[World, Engine, HttpClient]]:
+async def serving(
+    http: Mapping[str, Any] | None = None, **options: Any
+) -> AsyncIterator[tuple[World, Engine, HttpClient]]:
     world = World(PLACES)
     world.store(
         started(
@@ -48,7 +50,7 @@ async def serving(**options: Any) -> AsyncIterator[tuple[World, Engine, HttpClie
     async with world.engine(**options) as engine:
         if engine.assignment == Assignment.everything():
             await until_open(engine, *range(PLACES))
-        async with showing(engine) as client:
+        async with showing(engine, **(http or {})) as client:
             yield world, engine, client
 
 

@@ -6,4 +6,5 @@ The tree itself.
     folder_graph  which folders import which others
     capabilities  holds `docs/capabilities.md` to the tests that ran: a pytest plugin
     deployment    the files of `deploy/`, read as their tools read them
+    foreign_tools  promtool, kustomize and kubeconform, fetched once
 """
