@@ -8,6 +8,7 @@ finds nothing, and the same event goes on as if nothing had been.
 
 from __future__ import annotations
 
+import dis
 import random
 import sys
 from contextlib import suppress
@@ -76,17 +77,23 @@ class FailingStep:
         del what, argument
         if frame.f_code.co_filename not in FILES:
             return None
+        frame.f_trace = self._step  # Python 3.13 asks for it before it traces instructions
         frame.f_trace_opcodes = self.step == "opcode"
         return self._step
 
     def _step(self, frame: FrameType, what: str, argument: Any) -> TraceFunction:
-        del frame, argument
-        if what == self.step:
+        del argument
+        if what == self.step and not _is_jump(frame):
             self.left -= 1
             if self.left == 0:
                 sys.settrace(None)
                 raise Injected
         return self._step
+
+
+def _is_jump(frame: FrameType) -> bool:
+    """Return whether no error can come here: Python gives a jump no handler, even in a try."""
+    return "JUMP" in dis.opname[frame.f_code.co_code[frame.f_lasti]]
 
 
 def copied(label: str, start: int, last: int, epochs: dict[int, int] | None = None) -> list[Event]:
