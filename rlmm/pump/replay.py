@@ -12,10 +12,13 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from rlmm.log.replay_progress import CaughtUp, FellBehind, NotReadyReason, ReplayProgress, StateLost
+from rlmm.metadata.report import never
 from rlmm.metadata.verdicts import COUNTED_APART, Rejected, RejectReason, Undecodable
 from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rlmm.log.protocol import LogBounds
     from rlmm.log.replay_progress import Fact, ReplayHistory
     from rlmm.metadata.report import Report
@@ -91,8 +94,15 @@ class Replay:
             now_s - self._heard_s,
         )
 
-    def absorb(self, record_set: RecordSet, max_events: int) -> Report:
-        report = self.shard.apply(record_set, max_events)
+    def absorb(
+        self,
+        record_set: RecordSet,
+        max_events: int,
+        is_over: Callable[[], bool] = never,
+        passed: list[tuple[int, bytes | None]] | None = None,
+    ) -> Report:
+        """Apply a slice of *record_set*; see `Shard.apply`."""
+        report = self.shard.apply(record_set, max_events, is_over=is_over, passed=passed)
         if report.last_batch is not None:
             self.history.last_batch = report.last_batch
         self._count(report)
