@@ -28,8 +28,9 @@ class PumpSettings:
     """A partition is stale when no broker answered its log end offset for this long: brokers
     restart within it, an outage lasts longer."""
     undecodable_share_max: float = 0.01
-    """Share of undecodable records in a history above which a partition does not become ready; 1
-    lets any history in."""
+    """Share of undecodable records in a history above which a partition does not become ready. Ten
+    are always allowed, unless they are more than half of the history. A start judges only records
+    that were not served before. 0 allows none, 1 lets any history in."""
     damage_reads: int = 3
     """How often a damaged batch is read anew before it is set aside: some damage is in transit."""
     incidents_max: int = 1_000
