@@ -8,6 +8,7 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode, decode_partition_key
 from rlmm.metadata.encoding import encode_custom, encode_writer
+from rlmm.metadata.ended_partitions import EndedPartitions
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
@@ -55,6 +56,7 @@ class PythonShard(ShardAnswers):
         self.partition = partition
         self.position = position
         self._states = {}
+        self._ended = EndedPartitions()
         self._kept_orders = KeptOrders() if kept_orders is None else kept_orders
         self._counters = Counters()
         self._open: OpenRecordSet | None = None
@@ -68,12 +70,13 @@ class PythonShard(ShardAnswers):
         """Return the shard of *image*. Raises `ImageCorrupt` before anything is taken over."""
         partition, position, states = read_shard_image(image)
         shard = cls(partition, position)
-        shard._states = {state.key: state for state in states}
+        for state in states:
+            shard._ended.keep(state, shard._states)
         return shard
 
     def import_partition(self, image: bytes) -> TopicIdPartition:
         state = read_partition_image(image)
-        self._states[state.key] = state
+        self._ended.keep(state, self._states)
         partition = decode_partition_key(state.key)
         assert partition is not None, state.key.hex()
         return partition
@@ -237,9 +240,9 @@ class PythonShard(ShardAnswers):
             current = None if row is None else SegmentState(row[0])
             return Rejected(RejectReason.ADD_NOT_STARTED, current, event.state)
         if state is None:
-            state = PartitionState(key)
+            state = self._ended.state(key) or PartitionState(key)
             verdict = state.add(bytes(event.id.uuid), row_of(event))
-            self._states[key] = state
+            self._ended.keep(state, self._states)
             return verdict
         return state.add(bytes(event.id.uuid), row_of(event))
 
@@ -253,9 +256,9 @@ class PythonShard(ShardAnswers):
 
     def _put_delete(self, event: PartitionDelete, turn: Pass) -> Verdict:
         key = event.partition.key
-        state = self._states.get(key) or PartitionState(key)
+        state = self._states.get(key) or self._ended.state(key) or PartitionState(key)
         verdict = state.put_delete(event)
-        self._states[key] = state
+        self._ended.keep(state, self._states)
         if event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
             turn.deleted.append(event.partition)
         return verdict
@@ -376,7 +379,7 @@ class PythonShard(ShardAnswers):
         return ShardStatistics(
             self.partition,
             self.position,
-            len(self._states),
+            len(self._states) + len(self._ended),
             started,
             finished,
             being_deleted,

@@ -164,6 +164,9 @@ class Shard(Protocol):
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
         """User partition, leader epoch and highest offset, where any copy was ever finished."""
 
+    def clearing(self) -> Iterator[None]:
+        """Drop all state in steps of about a millisecond; nothing may be asked of it any more."""
+
     def validate(self) -> list[str]:
         """Return every broken internal rule, in words; empty when the state is sound."""
 

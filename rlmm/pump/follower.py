@@ -171,6 +171,9 @@ class Follower:
             self._needs_beginning = self._is_void = False
             self._beginnings += 1
         self._context.listener.set_shard(self.partition, shard)
+        if before is not None and before.shard is not shard:
+            for _ in before.shard.clearing():
+                await asyncio.sleep(0)
         self._report_fact(PartitionReassigned(NotReadyReason.REPLAYING))
         self._context.waits.advance(self.partition, shard.position)
         # At debug where there is nothing to read: fifty partitions would log it.
