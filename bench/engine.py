@@ -17,7 +17,7 @@ import click
 from bench import snapshot
 from bench.engine_replay import compare_ingest, layouts
 from bench.engine_restart import compare_starts
-from bench.engine_stall import compare_stalls, fill_log
+from bench.engine_stall import compare_hostile_sets, compare_stalls, fill_log
 from bench.engine_writes import compare_visibility, compare_writes
 from bench.figures import Run
 from bench.history import EVENTS_PER_PARTITION, METADATA_PARTITIONS, RECORDS_PER_SET
@@ -95,6 +95,7 @@ def _measure_large(run: Run, sizes: Sizes, place: Path, wanted: list[str]) -> No
         log = fill_log(place / "small", sizes.ready_events, PARTITIONS, RECORDS_PER_SET)
         small = asyncio.run(log)
         compare_stalls(run, small, large, place / "watched", sizes.idle_s)
+        compare_hostile_sets(run, small)
     if "start" in wanted:
         compare_starts(run, large, place / "kept")
 

@@ -11,8 +11,12 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.engine_ground import fill, known_partitions, services, wait_queryable
-from bench.ticker import Noticed, ticking
+from bench.engine_ground import READY_S, fill, known_partitions, services, wait_queryable
+from bench.ticker import TICK_S, Noticed, ticking
+from rlmm.engine.engine import EngineSettings
+from rlmm.records.batch import Batch, walk
+from tests.support.engines import ROOM, World
+from tests.support.records.hostile_sets import SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +67,37 @@ async def _stalls(
                 flushed = await metadata.write_snapshots()
             assert flushed.written, flushed
             assert not flushed.failed, flushed
+    return noticed
+
+
+def compare_hostile_sets(run: Run, small: Filled) -> None:
+    """Read record sets that stand for much work, while another service of the loop answers."""
+    run.section("what the loop notices of record sets of 1 MiB at most")
+    for name, found in run.apart(hostile_stalls, small).items():
+        for figure in found.figures(f"during {name}", SLOWEST_READ_MS_MAX):
+            run.add(figure)
+
+
+def hostile_stalls(small: Filled) -> dict[str, Noticed]:
+    return asyncio.run(_hostile_stalls(small))
+
+
+async def _hostile_stalls(small: Filled) -> dict[str, Noticed]:
+    noticed: dict[str, Noticed] = {}
+    async with services(small.folder) as (ready,):
+        await wait_queryable(ready)
+        ask = asking(ready, small)
+        for name, make in SHAPES.items():
+            world, data = World(1), make()
+            (batch,) = walk(data)
+            assert isinstance(batch, Batch), name
+            async with world.engine(EngineSettings(memory=ROOM)) as engine:
+                await engine.wait_settled(1, timeout_s=READY_S)
+                async with ticking(ask) as noticed[name]:
+                    await asyncio.sleep(4 * TICK_S)
+                    world.topic.store(world.topic.partitions[0], data, batch.next_offset)
+                    await engine.wait_reached({0: batch.last_offset}, timeout_s=READY_S)
+                    await asyncio.sleep(4 * TICK_S)
     return noticed
 
 

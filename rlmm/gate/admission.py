@@ -370,6 +370,10 @@ def require_known(shard: Shard, partition: TopicIdPartition) -> None:
         raise UnknownPartition(msg)
     delete = shard.partition_delete(partition)
     finished = PartitionDeleteState.DELETE_PARTITION_FINISHED
-    if delete is not None and delete.state is finished and not shard.segments(partition):
+    if (
+        delete is not None
+        and delete.state is finished
+        and not any(shard.segment_counts_of(partition))
+    ):
         msg = f"{partition}: its deletion is finished"
         raise UnknownPartition(msg)

@@ -107,6 +107,8 @@ class ReplayHistory:
     """Retention passed us by: events up to this offset were never seen by this state."""
     last_batch: BatchMark | None = None
     """The last batch that was applied: a log that holds it holds everything before it, too."""
+    accepted: int = 0
+    """Of the undecodable records, those that a start let in, or that came while it was open."""
 
     @property
     def is_complete(self) -> bool:

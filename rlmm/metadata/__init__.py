@@ -15,6 +15,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `decoding`: Record values to events, as tolerantly as Kafka's decoder and no more.
 - `derived`: Derived parts of a user partition's state.
 - `encoding`: Events to record values, byte for byte as Kafka's own serialiser writes them.
+- `ended_partitions`: User partitions of which nothing is left but their finished deletion.
 - `epoch_state`: One leader epoch of one user partition.
 - `events`: The events of `__remote_log_metadata`, one class per record kind.
 - `ids`: The identities of Kafka's tiered storage.

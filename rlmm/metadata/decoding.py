@@ -7,6 +7,7 @@ the last of two equal epochs wins, malformed UTF-8 becomes U+FFFD.
 from __future__ import annotations
 
 import re
+import struct
 from typing import NamedTuple
 
 from rlmm.metadata.events import Event, PartitionDelete, SegmentSnapshot, SegmentUpdate
@@ -16,9 +17,11 @@ from rlmm.metadata.record_layout import (
     API_SEGMENT,
     API_SNAPSHOT,
     API_UPDATE,
+    EPOCHS_MAX,
     FRAME_VERSION,
     RECORD_VERSION,
     TAG_TXN_INDEX_EMPTY,
+    TAGS_MAX,
     VALUE_BYTES_MAX,
 )
 from rlmm.metadata.segment import (
@@ -31,6 +34,7 @@ from rlmm.metadata.segment import (
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 
 _VARINT_BYTES_MAX = 5
+_EPOCH = struct.Struct(">iq")
 
 
 class _Refused(Exception):
@@ -40,14 +44,18 @@ class _Refused(Exception):
 
 
 class _Fields:
-    """Moves a cursor over one value. Every read checks the rest; sizes are signed 32 bits."""
+    """
+    Moves a cursor over one value. Every read checks the rest; sizes are signed 32 bits. The work is
+    bounded, whatever the size of the value: by `TAGS_MAX` and `EPOCHS_MAX`.
+    """
 
-    __slots__ = ("at", "end", "value")
+    __slots__ = ("at", "end", "tags_left", "value")
 
     def __init__(self, value: bytes) -> None:
         self.value = value
         self.at = 0
         self.end = len(value)
+        self.tags_left = TAGS_MAX
 
     def take(self, size: int, what: str) -> bytes:
         start, stop = self.at, self.at + size
@@ -100,7 +108,13 @@ class _Fields:
     def tags(self, what: str, known: int | None = None) -> int | None:
         """Step over a tag section; the last *known* tag wins, a bool of one byte of any size."""
         found: int | None = None
-        for _ in range(self.varint(f"{what} tag count")):
+        count = self.varint(f"{what} tag count")
+        if 2 * count > self.end - self.at:
+            detail = f"{count} {what} tags in {self.end - self.at} bytes"
+            raise _Refused(UndecodableReason.TRUNCATED, detail)
+        if count > 0:
+            self.charge(count, what)
+        for _ in range(count):
             tag = self.varint(f"{what} tag")
             size = self.varint(f"{what} tag size")
             if known is not None and tag == known:
@@ -108,6 +122,12 @@ class _Fields:
             else:
                 self.take(size, f"{what} tag {tag}")
         return found
+
+    def charge(self, tags: int, what: str) -> None:
+        self.tags_left -= tags
+        if self.tags_left < 0:
+            detail = f"more than {TAGS_MAX} tagged fields at {self.at} ({what})"
+            raise _Refused(UndecodableReason.OVERSIZED, detail)
 
 
 def _wrap32(number: int) -> int:
@@ -207,11 +227,22 @@ def _decode_epochs(fields: _Fields) -> Epochs:
     if count > fields.end - fields.at:
         detail = f"{count} epochs in {fields.end - fields.at} bytes"
         raise _Refused(UndecodableReason.TRUNCATED, detail)
-    pairs = []
-    for _ in range(count):
-        pairs.append((fields.int32("leader epoch"), fields.int64("epoch offset")))
-        fields.tags("epoch")
-    return sorted_epochs(pairs)
+    if count > EPOCHS_MAX:
+        detail = f"{count} leader epochs, at most {EPOCHS_MAX}"
+        raise _Refused(UndecodableReason.OVERSIZED, detail)
+    return sorted_epochs([_decode_epoch(fields) for _ in range(count)])
+
+
+def _decode_epoch(fields: _Fields) -> tuple[int, int]:
+    tags_at = fields.at + _EPOCH.size
+    if tags_at < fields.end and fields.value[tags_at] == 0:  # in line what follows, without tags
+        epoch, offset = _EPOCH.unpack_from(fields.value, fields.at)
+        fields.at = tags_at + 1
+        return epoch, offset
+    pair = fields.int32("leader epoch"), fields.int64("epoch offset")
+    fields.charge(1, "epoch")  # for a tag section that takes more than one byte
+    fields.tags("epoch")
+    return pair
 
 
 def _segment_state(number: int) -> SegmentState:

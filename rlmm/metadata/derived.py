@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rlmm.metadata.epoch_state import NOTHING_SHADOWED
 from rlmm.metadata.row import STATE_AT, TXN_INDEX_EMPTY_AT, epoch_ranges, size_of
 from rlmm.metadata.segment import SegmentState
 
@@ -19,7 +20,7 @@ def derive(state: PartitionState) -> None:
     slots = {}
     for epoch, entry in state.epochs.items():
         slots[epoch] = set(entry.slots.ids())
-        entry.unreferenced, entry.shadowed = set(), set()
+        entry.unreferenced, entry.shadowed = set(), NOTHING_SHADOWED
         entry.size_bytes = entry.indexed_count = 0
         entry.cover = entry.stretches = None
     for uuid, row in state.rows.items():
@@ -34,7 +35,7 @@ def derive(state: PartitionState) -> None:
             if uuid not in slots[epoch]:
                 entry.unreferenced.add(uuid)
                 if finished:
-                    entry.shadowed.add(uuid)
+                    entry.shadow((uuid,))
         for epoch in state.strays.get(uuid, ()):
             state.epochs[epoch].unreferenced.add(uuid)
             state.epochs[epoch].size_bytes += size

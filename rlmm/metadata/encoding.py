@@ -13,7 +13,12 @@ import struct
 from rlmm.errors import NotPublishable
 from rlmm.metadata.events import Event, PartitionDelete, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.ids import NAME_BYTES_MAX, SegmentId
-from rlmm.metadata.record_layout import NO_TAGS, TXN_INDEX_EMPTY_TAGS, VALUE_BYTES_MAX
+from rlmm.metadata.record_layout import (
+    EPOCHS_MAX,
+    NO_TAGS,
+    TXN_INDEX_EMPTY_TAGS,
+    VALUE_BYTES_MAX,
+)
 from rlmm.metadata.segment import Epochs, SegmentMetadata, SegmentState
 from rlmm.metadata.varint import encode_varint
 
@@ -50,6 +55,9 @@ def _within_limits(event: SegmentMetadata | SegmentUpdate | PartitionDelete) -> 
     name_bytes = len(partition.topic.encode())
     if name_bytes > NAME_BYTES_MAX:
         msg = f"topic name of {name_bytes} bytes, at most {NAME_BYTES_MAX}"
+        raise NotPublishable(msg)
+    if isinstance(event, SegmentMetadata) and len(event.epochs) > EPOCHS_MAX:
+        msg = f"segment {event.id} of {len(event.epochs)} leader epochs, at most {EPOCHS_MAX}"
         raise NotPublishable(msg)
     value = encode_any(event)
     if len(value) > VALUE_BYTES_MAX:

@@ -35,13 +35,15 @@ from rlmm.metadata.slots import Slots
 from rlmm.metadata.stretches import Stretches
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     Rows = Mapping[bytes, bytes]
     Undo = list[tuple["EpochState", int, bytes | None, int | None]]
     """Epoch, offset of a slot, the id that stood in it, the watermark before."""
 
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED.value
+NOTHING_SHADOWED: frozenset[bytes] = frozenset()
+"""Shared by all epochs without overlaps: a set of its own would be a quarter of the memory."""
 STEPS_MAX = 64
 """Segments that a search steps over one by one before it makes the stretches of a short epoch."""
 
@@ -70,7 +72,7 @@ class EpochState:
         self.epoch = epoch
         self.slots = Slots()
         self.unreferenced: set[bytes] = set()
-        self.shadowed: set[bytes] = set()
+        self.shadowed: set[bytes] | frozenset[bytes] = NOTHING_SHADOWED
         self.highest: int | None = None
         self.size_bytes = 0
         self.indexed_count = 0
@@ -121,7 +123,7 @@ class EpochState:
             self.look_for_stretches(rows)
         others = [loser for loser in losers if loser != uuid]
         self.unreferenced.update(others)
-        self.shadowed.update(others)
+        self.shadow(others)
         self._note_overlap(uuid, first, last, rows)
         return bool(others)
 
@@ -129,12 +131,12 @@ class EpochState:
         """Remember the segment that a neighbour's slot may hide: the new one or the one before."""
         after = self.slots.above(first)
         if after is not None and after <= last:
-            self.shadowed.add(uuid)
+            self.shadow([uuid])
         before = self.slots.floor(first - 1)
         if before is not None:
             covered = epoch_range(rows[before], self.epoch)
             if covered is not None and covered[1] >= first:
-                self.shadowed.add(before)
+                self.shadow([before])
                 self.cover = None
 
     def unmap(self, uuid: bytes, first: int, rows: Rows, undo: Undo) -> None:
@@ -149,8 +151,14 @@ class EpochState:
                 self.stretches.changed(first, slots, rows)
         self.unreferenced.add(uuid)
         if uuid in self.shadowed:
-            self.shadowed.remove(uuid)
+            self.shadowed -= {uuid}
             self.cover = None
+
+    def shadow(self, uuids: Iterable[bytes]) -> None:
+        shadowed = self.shadowed
+        if not isinstance(shadowed, set):
+            shadowed = self.shadowed = set()
+        shadowed.update(uuids)
 
     def look_for_stretches(self, rows: Rows) -> Stretches:
         """Derive the stretches of all slots; called whenever a chunk of slots is full."""
@@ -170,7 +178,7 @@ class EpochState:
         for offset, uuid in self.slots:
             covered = None if before is None else epoch_range(rows[before], self.epoch)
             if before is not None and covered is not None and covered[1] >= offset:
-                self.shadowed.add(before)
+                self.shadow([before])
             before = uuid
 
     def lookup(self, offset: int, rows: Rows) -> bytes | None:

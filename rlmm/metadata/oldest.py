@@ -27,7 +27,9 @@ def _open_rows(state: PartitionState) -> Iterator[bytes]:
     for entry in reversed(state.epochs.values()):
         if len(seen) == state.counts[_STARTED]:
             return
-        for uuid in entry.unreferenced:
+        # Displaced copies may be many; they are finished and shadowed, and looked at as one set.
+        shadowed = entry.shadowed
+        for uuid in entry.unreferenced - shadowed if shadowed else entry.unreferenced:
             row = state.rows[uuid]
             if row[STATE_AT] == _STARTED and uuid not in seen:
                 seen.add(uuid)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from rlmm.records.batch import Batch, walk
@@ -15,16 +16,19 @@ from rlmm.records.header import MAX_TIMESTAMP_AT
 from rlmm.records.singles import single_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from rlmm.records.damage import DamagedRecords
     from rlmm.records.record_set import RecordSet
+    from rlmm.records.records import BatchValues
 
 INFLATED_BYTES_MAX = 16 * 1024 * 1024
 """Largest records part that is opened; a broker's own default limit for a batch is 1 MiB."""
 
 RUN_MAX = 250
 """Batches of one event that are opened at a time."""
+
+_FREED_AT_ONCE_MAX = 20_000
 
 _unpack_timestamp = struct.Struct(f">{MAX_TIMESTAMP_AT}xq").unpack_from
 
@@ -34,6 +38,7 @@ class OpenRecordSet:
         "_ahead",
         "_floor",
         "_limit",
+        "_reading",
         "_walked",
         "batch",
         "damage",
@@ -52,6 +57,7 @@ class OpenRecordSet:
         self._walked = walk(record_set.data, start)
         self._ahead: deque[Batch | DamagedBatch | PartialTail] = deque()
         self._floor = 0
+        self._reading: Generator[None, None, BatchValues] | None = None
         self.batch: Batch | None = None
         self.pending: Iterator[tuple[int, bytes | None]] = iter(())
         self.left_count = 0
@@ -66,13 +72,31 @@ class OpenRecordSet:
         """Whether the walk ended in something that is no whole batch, which was not passed."""
 
     def begin(self, batch: Batch) -> None:
-        """Open *batch*, or the gapless run of sound batches with one event each that it begins."""
+        """
+        Open *batch*, or the gapless run of sound batches with one event each that it begins. The
+        caller takes the steps of `read_on` until `is_read`.
+        """
         if batch.record_count == 1 and self._begin_run(batch):
             return
-        values = batch.values(inflated_bytes_max=INFLATED_BYTES_MAX)
-        self.batch, self.pending, self.left_count = batch, iter(values), len(values)
+        self.batch, self.pending, self.left_count, self.damage = batch, iter(()), 0, None
         self.next_offset, self.timestamp_ms = batch.next_offset, batch.max_timestamp_ms
-        self.damage = values.damage
+        self._reading = batch.reading_values(inflated_bytes_max=INFLATED_BYTES_MAX)
+        self.read_on()
+
+    @property
+    def is_read(self) -> bool:
+        return self._reading is None
+
+    def read_on(self) -> None:
+        """Inflate or read a part of the batch: some milliseconds of work at most."""
+        assert self._reading is not None
+        try:
+            next(self._reading)
+        except StopIteration as end:
+            values: BatchValues = end.value
+            self._reading = None
+            self.left_count, self.damage = len(values), values.damage
+            self.pending = _used_up(values) if len(values) > _FREED_AT_ONCE_MAX else iter(values)
 
     def _begin_run(self, batch: Batch) -> bool:
         """Open the batches of one event from *batch* on; whether there was any."""
@@ -89,6 +113,13 @@ class OpenRecordSet:
         (self.timestamp_ms,) = _unpack_timestamp(self.data, last)
         self.pending = iter(zip(range(offset, self._floor), values, strict=True))
         return True
+
+    def taken(
+        self, count: int, position: int, passed: list[tuple[int, bytes | None]] | None
+    ) -> Iterator[tuple[int, bytes | None]]:
+        """Take *count* records at most; those from *position* on go into *passed* as well."""
+        values = islice(self.pending, count)
+        return values if passed is None else _noting(values, position, passed)
 
     def next_batch(self, position: int) -> Batch | DamagedBatch | None:
         """Return the next entry, `None` at the end; a batch with impossible offsets is damaged."""
@@ -132,6 +163,26 @@ class OpenRecordSet:
             if isinstance(found, Batch):
                 return found.base_offset
         return self._limit
+
+
+def _used_up(values: BatchValues) -> Iterator[tuple[int, bytes | None]]:
+    """Free each record when it is taken: a million of them at once take as long as a slice may."""
+    offsets, found = values.offsets, values.values
+    offsets.reverse()
+    found.reverse()
+    while offsets:
+        yield offsets.pop(), found.pop()
+
+
+def _noting(
+    values: Iterator[tuple[int, bytes | None]],
+    position: int,
+    passed: list[tuple[int, bytes | None]],
+) -> Iterator[tuple[int, bytes | None]]:
+    for pair in values:
+        if pair[0] >= position:
+            passed.append(pair)
+        yield pair
 
 
 def _span(batch: Batch) -> str:

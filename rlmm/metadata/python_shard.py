@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Self
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode, decode_partition_key
 from rlmm.metadata.encoding import encode_custom, encode_writer
+from rlmm.metadata.ended_partitions import EndedPartitions
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
@@ -16,7 +16,7 @@ from rlmm.metadata.kept_orders import KeptOrders
 from rlmm.metadata.oldest import oldest_started_ms
 from rlmm.metadata.opened import OpenRecordSet
 from rlmm.metadata.partition_state import PartitionState
-from rlmm.metadata.report import Counters, Entry, Report, ShardStatistics, Tally
+from rlmm.metadata.report import Counters, Entry, Pass, Report, ShardStatistics, Tally, never
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.shard_answers import ShardAnswers
@@ -28,28 +28,21 @@ from rlmm.metadata.verdicts import (
     UndecodableReason,
     Verdict,
 )
-from rlmm.records.damage import DamagedBatch, DamagedRecords
+from rlmm.records.batch import Batch
 from rlmm.records.header import BatchMark, mark_at
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rlmm.metadata.events import Event
-    from rlmm.records.batch import Batch
+    from rlmm.records.damage import DamagedBatch, DamagedRecords
     from rlmm.records.record_set import RecordSet
 
 
 STEPS_MAX = 1000
 """Batches without a record that one call steps over at most, when its events are limited."""
-
-
-class _Pass:
-    __slots__ = ("deleted", "entries", "from_offset", "redelivered", "tally")
-
-    def __init__(self, from_offset: int) -> None:
-        self.from_offset = from_offset
-        self.tally = Tally()
-        self.redelivered = 0
-        self.entries: list[Entry] = []
-        self.deleted: list[TopicIdPartition] = []
+_PIECE_EVENTS = 32
+"""Events of the usual form that are applied between two looks at the time."""
 
 
 class PythonShard(ShardAnswers):
@@ -63,12 +56,13 @@ class PythonShard(ShardAnswers):
         self.partition = partition
         self.position = position
         self._states = {}
+        self._ended = EndedPartitions()
         self._kept_orders = KeptOrders() if kept_orders is None else kept_orders
         self._counters = Counters()
         self._open: OpenRecordSet | None = None
         self._aside: tuple[bytes, int] | None = None
         """Record set of the damaged batch set aside last, and where it ends: looked at once."""
-        self._unreported: _Pass | None = None
+        self._unreported: Pass | None = None
         """Entries of a call that ended with an exception: they go into the next report."""
 
     @classmethod
@@ -76,19 +70,27 @@ class PythonShard(ShardAnswers):
         """Return the shard of *image*. Raises `ImageCorrupt` before anything is taken over."""
         partition, position, states = read_shard_image(image)
         shard = cls(partition, position)
-        shard._states = {state.key: state for state in states}
+        for state in states:
+            shard._ended.keep(state, shard._states)
         return shard
 
     def import_partition(self, image: bytes) -> TopicIdPartition:
         state = read_partition_image(image)
-        self._states[state.key] = state
+        self._ended.keep(state, self._states)
         partition = decode_partition_key(state.key)
         assert partition is not None, state.key.hex()
         return partition
 
     # ---------------------------------------------------------------------------- applying
 
-    def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
+    def apply(
+        self,
+        record_set: RecordSet,
+        max_events: int | None = None,
+        *,
+        is_over: Callable[[], bool] = never,
+        passed: list[tuple[int, bytes | None]] | None = None,
+    ) -> Report:
         if record_set.partition != self.partition:
             msg = f"record set of metadata partition {record_set.partition} for {self.partition}"
             raise InvalidArgument(msg)
@@ -104,6 +106,7 @@ class PythonShard(ShardAnswers):
         # Whatever is raised: the next call walks again, and steps over what is done.
         self._open = None
         turn = self._begin()
+        turn.is_over, turn.passed = is_over, passed
         budget = INT64_MAX if max_events is None else max_events
         complete, damage = self._apply_batches(opened, turn, budget)
         if complete and record_set.next_offset is not None and not opened.is_cut:
@@ -114,34 +117,39 @@ class PythonShard(ShardAnswers):
         mark = None if last < 0 else mark_at(record_set.data, last)
         return self._report(turn, complete=complete, damage=damage, last_batch=mark)
 
-    def _begin(self) -> _Pass:
+    def _begin(self) -> Pass:
         if self._unreported is None:
-            self._unreported = _Pass(self.position)
+            self._unreported = Pass(self.position)
         return self._unreported
 
     def _apply_batches(
-        self, opened: OpenRecordSet, turn: _Pass, budget: int
+        self, opened: OpenRecordSet, turn: Pass, budget: int
     ) -> tuple[bool, DamagedBatch | None]:
         steps = 0
+        is_over = turn.is_over
+        piece = INT64_MAX if is_over is never else _PIECE_EVENTS
         while True:
-            if opened.batch is not None:
-                while opened.left_count and budget > 0:
-                    budget -= self._apply_values(opened, turn, budget)
-                if opened.left_count:
+            batch = opened.batch
+            if batch is None:
+                if steps >= STEPS_MAX and budget < INT64_MAX:
                     return False, None
-                self._close(opened, opened.batch, turn)
-            if steps >= STEPS_MAX and budget < INT64_MAX:
-                return False, None
-            found = opened.next_batch(self.position)
-            if found is None:
-                return True, None
-            if isinstance(found, DamagedBatch):
-                if not self._is_passed(opened):
-                    return False, found
+                found = opened.next_batch(self.position)
+                if isinstance(found, Batch):
+                    steps += self._open_batch(opened, found, turn)
+                elif found is None or not self._is_passed(opened):
+                    return found is None, found
+            elif not opened.is_read:
+                opened.read_on()
+            elif opened.left_count == 0:
+                self._close(opened, batch, turn)
+            elif budget > 0:
+                budget -= self._apply_values(opened, turn, min(budget, piece))
             else:
-                steps += self._open_batch(opened, found, turn)
+                return False, None
+            if is_over():
+                return False, None
 
-    def _open_batch(self, opened: OpenRecordSet, batch: Batch, turn: _Pass) -> bool:
+    def _open_batch(self, opened: OpenRecordSet, batch: Batch, turn: Pass) -> bool:
         """
         Open *batch*, or step over it; return whether that was a step forward without a record. A
         step over a batch below the position is none: callers with ever new bytes would not get
@@ -154,7 +162,7 @@ class PythonShard(ShardAnswers):
             self._skip_control(batch, turn)
             return True
         opened.begin(batch)
-        return opened.left_count == 0
+        return opened.is_read and opened.left_count == 0
 
     def _is_passed(self, opened: OpenRecordSet) -> bool:
         """
@@ -164,14 +172,14 @@ class PythonShard(ShardAnswers):
         behind = opened.offset_behind()
         return behind is not None and behind <= self.position
 
-    def _close(self, opened: OpenRecordSet, batch: Batch, turn: _Pass) -> None:
+    def _close(self, opened: OpenRecordSet, batch: Batch, turn: Pass) -> None:
         if opened.damage is not None:
             self._lose(opened.damage, opened.data[batch.start : batch.stop], turn)
         self._skip_to(opened.next_offset, turn)
         self._counters.last_timestamp_ms = opened.timestamp_ms if opened.timestamp_ms >= 0 else None
         opened.batch = None
 
-    def _apply_values(self, opened: OpenRecordSet, turn: _Pass, budget: int) -> int:
+    def _apply_values(self, opened: OpenRecordSet, turn: Pass, budget: int) -> int:
         """
         Apply *budget* records of the open batch at most; return how many were not below the
         position. Only those count against the limit, or callers with ever new bytes would not get
@@ -179,10 +187,11 @@ class PythonShard(ShardAnswers):
         """
         seen = redelivered = 0
         tally = turn.tally
+        is_over = turn.is_over
         position = self.position
         states = self._states
         try:
-            for offset, value in islice(opened.pending, budget):
+            for offset, value in opened.taken(budget, position, turn.passed):
                 seen += 1
                 if offset < position:
                     redelivered += 1
@@ -203,12 +212,14 @@ class PythonShard(ShardAnswers):
                     tally.applied += 1
                 else:
                     self._note(turn, verdict, value, offset)
+                if (parts is None or state is None) and is_over():
+                    break  # only the usual form is known to cost little
         finally:
             opened.left_count -= seen
             turn.redelivered += redelivered
         return seen - redelivered
 
-    def _apply_decoded(self, event: Event | Undecodable, offset: int, turn: _Pass) -> Verdict:
+    def _apply_decoded(self, event: Event | Undecodable, offset: int, turn: Pass) -> Verdict:
         match event:
             case Undecodable():
                 return event
@@ -229,9 +240,9 @@ class PythonShard(ShardAnswers):
             current = None if row is None else SegmentState(row[0])
             return Rejected(RejectReason.ADD_NOT_STARTED, current, event.state)
         if state is None:
-            state = PartitionState(key)
+            state = self._ended.state(key) or PartitionState(key)
             verdict = state.add(bytes(event.id.uuid), row_of(event))
-            self._states[key] = state
+            self._ended.keep(state, self._states)
             return verdict
         return state.add(bytes(event.id.uuid), row_of(event))
 
@@ -243,11 +254,11 @@ class PythonShard(ShardAnswers):
         custom = encode_custom(event.custom_metadata)
         return state.update(bytes(event.id.uuid), event.state.value, writer, custom, offset)
 
-    def _put_delete(self, event: PartitionDelete, turn: _Pass) -> Verdict:
+    def _put_delete(self, event: PartitionDelete, turn: Pass) -> Verdict:
         key = event.partition.key
-        state = self._states.get(key) or PartitionState(key)
+        state = self._states.get(key) or self._ended.state(key) or PartitionState(key)
         verdict = state.put_delete(event)
-        self._states[key] = state
+        self._ended.keep(state, self._states)
         if event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
             turn.deleted.append(event.partition)
         return verdict
@@ -257,7 +268,7 @@ class PythonShard(ShardAnswers):
         if not self.position <= offset < INT64_MAX:
             msg = f"offset {offset} lies before position {self.position} or beyond the largest"
             raise InvalidArgument(msg)
-        turn = self._unreported or _Pass(self.position)
+        turn = self._unreported or Pass(self.position)
         decoded = decode(None) if event is None else event
         verdict = self._apply_decoded(decoded, offset, turn)
         turn.tally.missing += offset - self.position
@@ -272,7 +283,7 @@ class PythonShard(ShardAnswers):
 
     # ---------------------------------------------------------------------------- counting
 
-    def _note(self, turn: _Pass, verdict: Verdict, value: bytes | None, offset: int) -> None:
+    def _note(self, turn: Pass, verdict: Verdict, value: bytes | None, offset: int) -> None:
         turn.tally.count(verdict)
         event = None if value is None else decode(value)
         partition: TopicIdPartition | None = None
@@ -286,7 +297,7 @@ class PythonShard(ShardAnswers):
         turn.entries.append(entry)
         self._counters.note(entry)
 
-    def _lose(self, damage: DamagedRecords, batch: bytes, turn: _Pass) -> None:
+    def _lose(self, damage: DamagedRecords, batch: bytes, turn: Pass) -> None:
         """Count the lost records of a batch with a sound header; a new fetch brings the same."""
         first = max(damage.first_offset, self.position)
         if damage.next_offset <= first:
@@ -295,7 +306,7 @@ class PythonShard(ShardAnswers):
         self._set_aside(first, damage.next_offset, f"{damage.reason}: {damage.detail}", batch, turn)
 
     def _set_aside(
-        self, first: int, next_offset: int, detail: str, value: bytes, turn: _Pass
+        self, first: int, next_offset: int, detail: str, value: bytes, turn: Pass
     ) -> None:
         verdict = Undecodable(UndecodableReason.DAMAGED_BATCH, detail)
         entry = Entry(first, next_offset, verdict, value=value)
@@ -318,25 +329,25 @@ class PythonShard(ShardAnswers):
         self._set_aside(self.position, next_offset, detail, kept, turn)
         return self._report(turn, complete=False, damage=None)
 
-    def _skip_control(self, batch: Batch, turn: _Pass) -> None:
+    def _skip_control(self, batch: Batch, turn: Pass) -> None:
         passed = batch.next_offset - max(batch.base_offset, self.position)
         control = min(batch.record_count, passed)
         turn.tally.control += control
         turn.tally.missing += batch.next_offset - self.position - control
         self.position = batch.next_offset
 
-    def _skip_to(self, next_offset: int, turn: _Pass) -> None:
+    def _skip_to(self, next_offset: int, turn: Pass) -> None:
         if next_offset > self.position:
             turn.tally.missing += next_offset - self.position
             self.position = next_offset
 
-    def _count(self, turn: _Pass) -> None:
+    def _count(self, turn: Pass) -> None:
         self._counters.tally.add(turn.tally)
         self._counters.redelivered += turn.redelivered
 
     def _report(
         self,
-        turn: _Pass,
+        turn: Pass,
         *,
         complete: bool,
         damage: DamagedBatch | None,
@@ -368,7 +379,7 @@ class PythonShard(ShardAnswers):
         return ShardStatistics(
             self.partition,
             self.position,
-            len(self._states),
+            len(self._states) + len(self._ended),
             started,
             finished,
             being_deleted,

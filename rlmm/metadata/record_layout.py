@@ -25,3 +25,7 @@ TXN_INDEX_EMPTY_TAGS: Final = b"\x01\x00\x01\x01"
 
 VALUE_BYTES_MAX: Final = 8 * 1024 * 1024
 """Longest value read or written; a broker's default limit for one record is 1 MiB."""
+TAGS_MAX: Final = 1_000
+"""Most tagged fields of one value that are read; no release of Kafka writes more than one."""
+EPOCHS_MAX: Final = 10_000
+"""Most leader epochs of one segment; each costs memory for as long as its partition lives."""

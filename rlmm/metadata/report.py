@@ -21,6 +21,8 @@ from rlmm.metadata.verdicts import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.records.damage import DamagedBatch
     from rlmm.records.header import BatchMark
@@ -125,6 +127,33 @@ class ShardStatistics:
     """Event timestamp of the oldest copy that is still open; `None` when none is."""
     last_timestamp_ms: int | None = None
     """Time of the newest record of the batch that was applied last, as the log has it."""
+
+
+def never() -> bool:
+    return False
+
+
+class Pass:
+    """The counts of one call of `Shard.apply`, while it runs."""
+
+    __slots__ = (
+        "deleted",
+        "entries",
+        "from_offset",
+        "is_over",
+        "passed",
+        "redelivered",
+        "tally",
+    )
+
+    def __init__(self, from_offset: int) -> None:
+        self.from_offset = from_offset
+        self.tally = Tally()
+        self.redelivered = 0
+        self.entries: list[Entry] = []
+        self.deleted: list[TopicIdPartition] = []
+        self.is_over: Callable[[], bool] = never
+        self.passed: list[tuple[int, bytes | None]] | None = None
 
 
 class Counters:

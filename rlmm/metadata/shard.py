@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from rlmm.metadata.report import never
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -44,11 +46,20 @@ class Shard(Protocol):
     @property
     def position(self) -> int: ...
 
-    def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
+    def apply(
+        self,
+        record_set: RecordSet,
+        max_events: int | None = None,
+        *,
+        is_over: Callable[[], bool] = never,
+        passed: list[tuple[int, bytes | None]] | None = None,
+    ) -> Report:
         """
         Apply the records from the position on; a redelivery changes nothing. Stops after
-        *max_events* records; the caller then passes the same record set again. Stops before a batch
-        that cannot be trusted. After any error the position is behind the last applied event.
+        *max_events* records, or when *is_over* says so, asked after each step of some milliseconds
+        at most; the caller then passes the same record set again. Stops before a batch that cannot
+        be trusted. After any error the position is behind the last applied event. Offsets and
+        values that the position passes are added to *passed*.
         """
 
     def set_aside(self, damage: DamagedBatch, data: bytes, next_offset: int) -> Report:
@@ -152,6 +163,9 @@ class Shard(Protocol):
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
         """User partition, leader epoch and highest offset, where any copy was ever finished."""
+
+    def clearing(self) -> Iterator[None]:
+        """Drop all state in steps of about a millisecond; nothing may be asked of it any more."""
 
     def validate(self) -> list[str]:
         """Return every broken internal rule, in words; empty when the state is sound."""

@@ -19,6 +19,7 @@ from rlmm.metadata.validate import violations
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rlmm.metadata.ended_partitions import EndedPartitions
     from rlmm.metadata.events import Event, PartitionDelete
     from rlmm.metadata.kept_orders import KeptOrders
     from rlmm.metadata.paging import Page, PageKey
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _SORTED_AT_A_TIME = 2_000
 """Rows that are sorted in one piece: about a millisecond."""
+_DROPPED_AT_A_TIME = 1_000
+"""User partitions that are freed in one piece."""
 _START_STOP = KEPT_AT + 8
 _UUID_SIZE = 16
 _HAS_SLOT, _HAS_NONE = b"\0", b"\1"
@@ -41,22 +44,28 @@ class ShardAnswers:
     partition: int
     position: int
     _states: dict[bytes, PartitionState]
+    _ended: EndedPartitions
     _kept_orders: KeptOrders
 
     def _state(self, partition: TopicIdPartition) -> PartitionState:
-        return self._states.get(partition.key, _NOTHING)
+        key = partition.key
+        return self._states.get(key) or self._ended.state(key) or _NOTHING
+
+    def _every_state(self) -> Iterator[PartitionState]:
+        yield from self._states.values()
+        yield from self._ended.states()
 
     def admit(self, event: Event) -> Rejected | None:
         return admit(event, self._state)
 
     def partitions(self) -> Iterator[TopicIdPartition]:
-        for key in list(self._states):
+        for key in [*self._states, *self._ended.keys()]:
             partition = decode_partition_key(key)
             assert partition is not None, key.hex()
             yield partition
 
     def knows(self, partition: TopicIdPartition) -> bool:
-        return partition.key in self._states
+        return partition.key in self._states or partition.key in self._ended
 
     def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
         row = self._state(segment_id.partition).rows.get(segment_id.uuid)
@@ -135,11 +144,10 @@ class ShardAnswers:
         return EpochLookup(slots, frozenset(map(Uuid, entry.unreferenced)), entry.highest)
 
     def partition_image(self, partition: TopicIdPartition) -> bytes | None:
-        state = self._states.get(partition.key)
-        return None if state is None else partition_image(state)
+        return partition_image(self._state(partition)) if self.knows(partition) else None
 
     def image(self) -> bytes:
-        return shard_image(self.partition, self.position, self._states.values())
+        return shard_image(self.partition, self.position, self._every_state())
 
     def image_parts(self) -> Iterator[Callable[[], bytes]]:
         return (part for part in self.freezing() if part is not None)
@@ -148,21 +156,33 @@ class ShardAnswers:
         self, partition: TopicIdPartition | None = None
     ) -> Iterator[Callable[[], bytes] | None]:
         if partition is None:
-            for key in sorted(self._states):
-                yield from freezing(self._states[key])
-        elif partition.key in self._states:
-            yield from freezing(self._states[partition.key])
+            for key in sorted([*self._states, *self._ended.keys()]):
+                state = self._states.get(key) or self._ended.state(key)
+                assert state is not None, key.hex()
+                yield from freezing(state)
+        elif self.knows(partition):
+            yield from freezing(self._state(partition))
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
-        for partition in self.partitions():
-            for epoch, entry in self._state(partition).epochs.items():
+        for key, state in list(self._states.items()):
+            partition = decode_partition_key(key)
+            assert partition is not None, key.hex()
+            for epoch, entry in state.epochs.items():
                 if entry.highest is not None:
                     yield partition, epoch, entry.highest
 
+    def clearing(self) -> Iterator[None]:
+        """Drop all state in steps of about a millisecond; nothing may be asked of it any more."""
+        states = self._states
+        for left in range(len(states), 0, -1):
+            states.popitem()
+            if left % _DROPPED_AT_A_TIME == 0:
+                yield
+
     def validate(self) -> list[str]:
         return [
-            f"{decode_partition_key(key)}: {violation}"
-            for key, state in self._states.items()
+            f"{decode_partition_key(state.key)}: {violation}"
+            for state in self._every_state()
             for violation in violations(state)
         ]
 

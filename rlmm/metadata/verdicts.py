@@ -67,7 +67,7 @@ class UndecodableReason(StrEnum):
     END_BEFORE_START = "end-before-start"
     UNKNOWN_STATE = "unknown-state"
     OVERSIZED = "oversized"
-    """Larger than any record this service is willing to hold."""
+    """Larger than any record, or more tagged fields or leader epochs, than this service holds."""
     DAMAGED_BATCH = "damaged-batch"
     """The record lies in a batch, or behind a record, whose bytes cannot be trusted."""
 

@@ -41,7 +41,7 @@ from rlmm.pump.statistics import FollowerStatistics
 from rlmm.pump.verdict_waits import VerdictWaits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rlmm.base.clock import Clock
     from rlmm.base.doorbell import Doorbell
@@ -60,6 +60,10 @@ if TYPE_CHECKING:
     from rlmm.records.record_set import RecordSet
 
 _log = logging.getLogger(__name__)
+
+
+SLICE_S = 0.002
+"""The longest slice, but for its last step: 250 events of the usual form take less."""
 
 
 def anything_goes(identity: LogIdentity) -> None:
@@ -167,6 +171,9 @@ class Follower:
             self._needs_beginning = self._is_void = False
             self._beginnings += 1
         self._context.listener.set_shard(self.partition, shard)
+        if before is not None and before.shard is not shard:
+            for _ in before.shard.clearing():
+                await asyncio.sleep(0)
         self._report_fact(PartitionReassigned(NotReadyReason.REPLAYING))
         self._context.waits.advance(self.partition, shard.position)
         # At debug where there is nothing to read: fifty partitions would log it.
@@ -212,8 +219,10 @@ class Follower:
                 await context.budget.wait_room()
             await context.pace.turn(self.partition)
             async with self._applying:
-                report = replay.absorb(record_set, settings.slice_events)
-            self._pass_on(report, record_set)
+                passed = self.verdicts.listening_list()
+                is_over = self._slice_end()
+                report = replay.absorb(record_set, settings.slice_events, is_over, passed)
+            self._pass_on(report, passed)
             context.pace.applied(report.tally.applied)
             if report.complete:
                 return
@@ -243,15 +252,20 @@ class Follower:
         _log.error(
             "%s is set aside: offsets up to %d are lost", what, behind, extra={"offset": position}
         )
-        self._pass_on(report, record_set)
+        self._pass_on(report, None)
 
-    def _pass_on(self, report: Report, record_set: RecordSet) -> None:
+    def _slice_end(self) -> Callable[[], bool]:
+        """Return a function that tells whether the slice that begins now has taken its time."""
+        time, end_s = self._loop.time, self._loop.time() + SLICE_S
+        return lambda: time() > end_s
+
+    def _pass_on(self, report: Report, passed: Sequence[tuple[int, bytes | None]] | None) -> None:
         self.tally.add(report.tally)
         if report.entries:
             self._context.incidents.note(
                 self.partition, report.entries, self._context.clock.now_ms()
             )
-        self.verdicts.take_report(report, record_set)
+        self.verdicts.take_report(report, passed or ())
         self._context.waits.advance(self.partition, report.next_offset)
         replay = self._replay
         if replay is not None and not replay.is_at_ease:

@@ -12,10 +12,13 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from rlmm.log.replay_progress import CaughtUp, FellBehind, NotReadyReason, ReplayProgress, StateLost
+from rlmm.metadata.report import never
 from rlmm.metadata.verdicts import COUNTED_APART, Rejected, RejectReason, Undecodable
 from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rlmm.log.protocol import LogBounds
     from rlmm.log.replay_progress import Fact, ReplayHistory
     from rlmm.metadata.report import Report
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
 _UNREACHED_MAX = 1_024
 """Log ends that are remembered; beyond it the newest replace those just before them."""
+
+UNDECODABLE_ALWAYS = 10
+"""Undecodable records that any history may have, if no more than half of it is undecodable."""
 
 
 class ReplayStart(Enum):
@@ -91,8 +97,15 @@ class Replay:
             now_s - self._heard_s,
         )
 
-    def absorb(self, record_set: RecordSet, max_events: int) -> Report:
-        report = self.shard.apply(record_set, max_events)
+    def absorb(
+        self,
+        record_set: RecordSet,
+        max_events: int,
+        is_over: Callable[[], bool] = never,
+        passed: list[tuple[int, bytes | None]] | None = None,
+    ) -> Report:
+        """Apply a slice of *record_set*; see `Shard.apply`."""
+        report = self.shard.apply(record_set, max_events, is_over=is_over, passed=passed)
         if report.last_batch is not None:
             self.history.last_batch = report.last_batch
         self._count(report)
@@ -144,6 +157,7 @@ class Replay:
         self._fell_behind = False
         if not self.is_caught_up:
             self.is_caught_up = True
+            self.history.accepted = self.history.undecodable
         return CaughtUp()
 
     def holds_until_s(self) -> float:
@@ -155,13 +169,15 @@ class Replay:
         return min(end_known_until_s, self._unreached[0].at_s + limits.lag_ms_max / 1_000)
 
     def _judge_history(self) -> StateLost | None:
+        """Judge what no start has accepted before; a few records may be lost in any history."""
         history, share_max = self.history, self._settings.undecodable_share_max
-        bad = history.undecodable
-        if bad and share_max < 1 and bad > share_max * history.records:
+        bad = history.undecodable - history.accepted
+        few = min(UNDECODABLE_ALWAYS, history.records / 2) if share_max else 0
+        if bad and share_max < 1 and bad > max(few, share_max * history.records):
             detail = (
                 f"{bad} of {history.records} records could not be decoded, allowed is a share of "
-                f"{share_max:g}: look at them, then raise pump.undecodable_share_max if they "
-                "can be missed"
+                f"{share_max:g}, or {few:g} records: look at them, then raise "
+                "pump.undecodable_share_max if they can be missed"
             )
             return StateLost(NotReadyReason.NOT_UNDERSTOOD, detail)
         return None
@@ -202,4 +218,6 @@ class Replay:
         undecodable = tally.undecodable - apart
         history.counted_apart += apart
         history.undecodable += undecodable
+        if self.is_caught_up:
+            history.accepted = history.undecodable
         history.records += tally.applied + tally.duplicate + tally.rejected + undecodable

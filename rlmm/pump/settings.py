@@ -12,7 +12,8 @@ from rlmm.errors import ConfigError
 @dataclass(frozen=True, slots=True)
 class PumpSettings:
     slice_events: int = 250
-    """Events applied between two turns of the event loop: about a millisecond of work."""
+    """Events applied between two turns of the event loop: about a millisecond of work. A slice of
+    events that take longer ends after 2 ms."""
     read_bytes: int = 1 << 20
     """Most bytes of one read; one batch comes through, however large."""
     read_timeout_ms: int = 30_000
@@ -27,8 +28,9 @@ class PumpSettings:
     """A partition is stale when no broker answered its log end offset for this long: brokers
     restart within it, an outage lasts longer."""
     undecodable_share_max: float = 0.01
-    """Share of undecodable records in a history above which a partition does not become ready; 1
-    lets any history in."""
+    """Share of undecodable records in a history above which a partition does not become ready. Ten
+    are always allowed, unless they are more than half of the history. A start judges only records
+    that were not served before. 0 allows none, 1 lets any history in."""
     damage_reads: int = 3
     """How often a damaged batch is read anew before it is set aside: some damage is in transit."""
     incidents_max: int = 1_000

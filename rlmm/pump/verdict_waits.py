@@ -20,32 +20,16 @@ import google_crc32c
 
 from rlmm.errors import OutcomeUnknown
 from rlmm.metadata.verdicts import APPLIED, Undecodable
-from rlmm.records.batch import Batch, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rlmm.errors import Unresolved
     from rlmm.metadata.report import Entry, Report
     from rlmm.metadata.verdicts import Verdict
-    from rlmm.records.record_set import RecordSet
 
 _Waiter = tuple[int, int, int, "asyncio.Future[Verdict]"]
 """Offset, order of arrival, checksum of the value, future of the writer."""
-
-
-def values_of(record_set: RecordSet, start: int, stop: int) -> dict[int, int]:
-    """Return the checksums of the values at offsets [start, stop) of *record_set*."""
-    found = {}
-    for batch in walk(record_set.data):
-        if not isinstance(batch, Batch) or batch.base_offset >= stop:
-            break
-        if batch.next_offset <= start or batch.is_control:
-            continue
-        for offset, value in batch.values():
-            if start <= offset < stop and value is not None:
-                found[offset] = google_crc32c.value(value)
-    return found
 
 
 class VerdictWaits:
@@ -99,12 +83,16 @@ class VerdictWaits:
             heappush(self._waiters, (offset, next(self._arrivals), checksum, waiter))
         return waiter
 
-    def take_report(self, report: Report, record_set: RecordSet) -> None:
-        """Take the *report* on a part of *record_set*."""
+    def listening_list(self) -> list[tuple[int, bytes | None]] | None:
+        """Return an empty list for what the next report passes, if any writer waits for that."""
+        return [] if self._appending or self._waiters else None
+
+    def take_report(self, report: Report, values: Iterable[tuple[int, bytes | None]]) -> None:
+        """Take a *report*, and the *values* that it passed where `listening_list` asked for it."""
         waiters, passed = self._waiters, self._passed
-        is_waited_for = bool(waiters) and waiters[0][0] < report.next_offset
-        if self._appending or is_waited_for:
-            passed |= values_of(record_set, self._position, report.next_offset)
+        for offset, value in values:
+            if value is not None:
+                passed[offset] = google_crc32c.value(value)
         if self._appending:
             self._kept.extend(report.entries)
         self._position = report.next_offset

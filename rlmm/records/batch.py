@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import google_crc32c
 
-from rlmm.records.compression import INFLATED_BYTES_MAX, Compression, DecompressionFault, inflate
+from rlmm.records.compression import (
+    INFLATED_BYTES_MAX,
+    Compression,
+    DecompressionFault,
+    inflating,
+    last_of,
+)
 from rlmm.records.damage import DamagedBatch, DamagedRecords, DamageReason, PartialTail
 from rlmm.records.header import (
     BATCH_BYTES_MAX,
@@ -34,12 +40,17 @@ from rlmm.records.records import (
     RecordSection,
     compiled_records,
     compiled_values,
+    reading_values,
     strict_records,
     strict_values,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
+
+SMALL_BYTES_MAX = 128 * 1024
+SMALL_RECORDS_MAX = 2_000
+"""The records part of a small batch is read at once, in a few milliseconds; others in steps."""
 
 _PADDING = bytes(PADDING_BYTES)
 _CODECS = {codec.value: codec for codec in Compression}
@@ -142,6 +153,23 @@ class Batch:
         found = compiled_values(batch, self.base_offset, self.last_offset)
         return strict_values(self._section(batch)) if found is None else found
 
+    def reading_values(
+        self, *, inflated_bytes_max: int = INFLATED_BYTES_MAX
+    ) -> Generator[None, None, BatchValues]:
+        """
+        Read as `values` does, in steps of some milliseconds, whatever the bytes are: the caller may
+        pause between two. A small batch takes one.
+        """
+        batch = yield from self._inflating(inflated_bytes_max)
+        if isinstance(batch, DamagedRecords):
+            return BatchValues([], [], batch)
+        if len(batch) <= SMALL_BYTES_MAX and self.record_count <= SMALL_RECORDS_MAX:
+            found = compiled_values(batch, self.base_offset, self.last_offset)
+            if found is not None:
+                return found
+        yield
+        return (yield from reading_values(self._section(batch)))
+
     def records(
         self, *, inflated_bytes_max: int = INFLATED_BYTES_MAX
     ) -> Iterator[Record | DamagedRecords]:
@@ -154,8 +182,13 @@ class Batch:
         return strict_records(section) if found is None else iter(found)
 
     def _readable(self, inflated_bytes_max: int) -> memoryview | DamagedRecords:
+        return last_of(self._inflating(inflated_bytes_max))
+
+    def _inflating(
+        self, inflated_bytes_max: int
+    ) -> Generator[None, None, memoryview | DamagedRecords]:
         if self._header[5] & CODEC_MASK:
-            return self._inflated(inflated_bytes_max)
+            return (yield from self._inflated(inflated_bytes_max))
         batch = self._set[self.start : self.stop]
         if self.stop + PADDING_BYTES > len(self._set):
             return _padded(batch)
@@ -168,7 +201,9 @@ class Batch:
             batch, self.base_offset, self.last_offset, header[12], header[7], append_timestamp_ms
         )
 
-    def _inflated(self, inflated_bytes_max: int) -> memoryview | DamagedRecords:
+    def _inflated(
+        self, inflated_bytes_max: int
+    ) -> Generator[None, None, memoryview | DamagedRecords]:
         compression = self.compression
         if compression is None:
             number = self._header[5] & CODEC_MASK
@@ -176,9 +211,11 @@ class Batch:
         section = self._set[self.start + HEADER_BYTES : self.stop]
         if self.record_count == 0 and not section:
             return _padded(self._cleared_header())
-        inflated = inflate(compression, section, inflated_bytes_max)
+        inflated = yield from inflating(compression, section, inflated_bytes_max)
         if isinstance(inflated, DecompressionFault):
             return self._all_lost(inflated.reason, inflated.detail)
+        if len(inflated) > SMALL_BYTES_MAX:
+            yield
         return _padded(self._cleared_header(), inflated)
 
     def _cleared_header(self) -> bytes:

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiokafka.record.default_records import DefaultRecordBatch
 
+from rlmm.records.compression import last_of
 from rlmm.records.damage import DamagedRecords, DamageReason
 from rlmm.records.header import HEADER_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 PADDING_BYTES = 64
 """Bytes of ours that must lie behind a batch given to the compiled reader; it may touch 20."""
@@ -34,6 +35,9 @@ COMPILED_BYTES_MAX = 1024 * 1024
 """Largest batch, after decompression, that is given to the compiled reader."""
 RECORD_HEADERS_MAX = COMPILED_BYTES_MAX // 2
 """Most headers of one record; a batch for the compiled reader cannot hold more."""
+
+_STEP = 500
+"""Records, or headers of one record, that our reader reads in one step: about a millisecond."""
 
 _VARINT_BYTES_MAX = 10
 _INT64_MASK = 2**64 - 1
@@ -132,13 +136,23 @@ def compiled_records(section: RecordSection) -> list[Record] | None:
 
 def strict_values(section: RecordSection) -> BatchValues:
     """Read every value that can be trusted, without the compiled reader."""
+    return last_of(reading_values(section))
+
+
+def reading_values(section: RecordSection) -> Generator[None, None, BatchValues]:
+    """Read as `strict_values` does, and pause between steps of about a millisecond."""
     offsets: list[int] = []
     values: list[bytes | None] = []
-    for record in strict_records(section, with_headers=False):
-        if isinstance(record, DamagedRecords):
+    for record in _strict_steps(section, with_headers=False):
+        if record is None:
+            yield
+        elif isinstance(record, DamagedRecords):
             return BatchValues(offsets, values, record)
-        offsets.append(record.offset)
-        values.append(record.value)
+        else:
+            offsets.append(record.offset)
+            values.append(record.value)
+            if len(values) % _STEP == 0:
+                yield
     return BatchValues(offsets, values)
 
 
@@ -163,13 +177,29 @@ def strict_records(
     end; damage comes last, at most once. Headers are checked in any case; without *with_headers*
     the records go without them.
     """
+    for found in _strict_steps(section, with_headers=with_headers):
+        if found is not None:
+            yield found
+
+
+def _strict_steps(
+    section: RecordSection, *, with_headers: bool
+) -> Iterator[Record | DamagedRecords | None]:
+    """Yield what `strict_records` does, and `None` after each step through many headers."""
     data = bytes(section.batch[HEADER_BYTES:])
     position = 0
     records_read = 0
     next_offset = section.base_offset
     try:
         while records_read < section.record_count:
-            record, position = _read_record(data, position, section, with_headers=with_headers)
+            record, stop, position = _read_record(data, position, section)
+            if data[position] == 0:
+                position += 1
+            else:
+                headers, position = yield from _headers(data, position, with_headers=with_headers)
+                record = record._replace(headers=headers)
+            if position != stop:
+                raise _bad(f"ends at byte {position}, its length says {stop}")
             _check_offset(record.offset, next_offset, section.last_offset)
             yield record
             next_offset = record.offset + 1
@@ -197,39 +227,36 @@ def _check_consumed(position: int, size: int) -> None:
         raise _BadRecord(DamageReason.TRAILING_BYTES, detail)
 
 
-def _read_record(
-    data: bytes, position: int, section: RecordSection, *, with_headers: bool
-) -> tuple[Record, int]:
-    """Read the record at *position*; IndexError when it reaches past the end."""
+def _read_record(data: bytes, position: int, section: RecordSection) -> tuple[Record, int, int]:
+    """
+    Read the record at *position* up to its headers; return where it ends and where those begin.
+    IndexError when it reaches past the end.
+    """
     length, position = _varint(data, position)
     stop = position + length
     timestamp_delta, position = _varint(data, position + 1)  # behind the attributes, all unused
     offset_delta, position = _varint(data, position)
     key, position = _nullable_bytes(data, position)
     value, position = _nullable_bytes(data, position)
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-    if data[position] == 0:
-        position += 1
-    else:
-        headers, position = _headers(data, position, with_headers=with_headers)
-    if position != stop:
-        raise _bad(f"ends at byte {position}, its length says {stop}")
     timestamp_ms = section.append_timestamp_ms
     if timestamp_ms is None:
         timestamp_ms = section.base_timestamp_ms + timestamp_delta
         if not _INT64_MIN <= timestamp_ms <= _INT64_MAX:
             timestamp_ms = ((timestamp_ms - _INT64_MIN) & _INT64_MASK) + _INT64_MIN  # as Kafka adds
-    return Record(section.base_offset + offset_delta, timestamp_ms, key, value, headers), position
+    record = Record(section.base_offset + offset_delta, timestamp_ms, key, value)
+    return record, stop, position
 
 
 def _headers(
     data: bytes, position: int, *, with_headers: bool
-) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
+) -> Generator[None, None, tuple[tuple[tuple[str, bytes | None], ...], int]]:
     header_count, position = _varint(data, position)
     if not 0 <= header_count <= min(RECORD_HEADERS_MAX, len(data) - position):
         raise _bad(f"{header_count} headers in {len(data) - position} bytes")
     headers: list[tuple[str, bytes | None]] = []
-    for _ in range(header_count):
+    for number in range(1, header_count + 1):
+        if number % _STEP == 0:
+            yield
         key, position = _nullable_bytes(data, position)
         if key is None:
             raise _bad(f"header without a key at byte {position}")

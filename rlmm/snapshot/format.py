@@ -23,21 +23,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAGIC: Final = b"RLMMSNAP"
-VERSION: Final = 2
+VERSION: Final = 3
 IMAGE_VERSION: Final = SHARD_VERSION
 """Of the state images inside: a file whose images this build would misread is refused as well."""
 
 START = struct.Struct(">8sHH")
 """Magic, version, image version: at this place in every version there will be."""
-FIELDS = struct.Struct(">iiqq6qqqiIi16sH")
+FIELDS = struct.Struct(">iiqq6qqqiIqi16sH")
 """
 Metadata partition, partition count, position, time of writing, history, mark of the last batch,
-number of user partitions, topic id, length of the cluster id.
+accepted undecodable records, number of user partitions, topic id, length of the cluster id.
 """
+FIELDS_2 = struct.Struct(">iiqq6qqqiIi16sH")
+"""Those of version 2, which had no accepted records."""
 FIELDS_1 = struct.Struct(">iiqq6qi16sH")
 """Those of version 1, which had no mark."""
 NO_MARK: Final = (-1, -1, -1, 0)
 _COUNTS: Final = 6
+_MARK: Final = 4
 CRC = struct.Struct(">I")
 CLUSTER_ID_BYTES_MAX: Final = 32_767
 """What Kafka's string form can carry."""
@@ -95,6 +98,7 @@ def encode_header(header: SnapshotHeader) -> bytes:
         history.without_base,
         history.trimmed_before,
         *(history.last_batch or NO_MARK),
+        history.accepted,
         header.user_partitions,
         header.identity.topic_id,
         len(cluster_id),
@@ -114,11 +118,11 @@ def decode_header(take: Callable[[int, str], bytes]) -> SnapshotHeader:
     if magic != MAGIC:
         msg = f"no snapshot: it begins with {magic!r}"
         raise SnapshotCorrupt(msg)
-    form = {1: FIELDS_1, VERSION: FIELDS}.get(version)
+    form = {1: FIELDS_1, 2: FIELDS_2, VERSION: FIELDS}.get(version)
     if form is None or image_version != IMAGE_VERSION:
         msg = (
             f"version {version} with images of version {image_version}; this build reads versions "
-            f"1 and {VERSION} with images of version {IMAGE_VERSION}"
+            f"1 to {VERSION} with images of version {IMAGE_VERSION}"
         )
         raise SnapshotUnsupported(msg)
     fields = take(form.size, "the header")
@@ -132,8 +136,9 @@ def decode_header(take: Callable[[int, str], bytes]) -> SnapshotHeader:
         raise SnapshotCorrupt("the header is not what was written: its checksum differs")
     partition, partition_count, position, written_ms, *counts = numbers
     history = ReplayHistory(*counts[:_COUNTS])
-    mark = tuple(counts[_COUNTS:]) or NO_MARK
+    mark = tuple(counts[_COUNTS : _COUNTS + _MARK]) or NO_MARK
     history.last_batch = None if mark == NO_MARK else BatchMark(*mark)
+    history.accepted = sum(counts[_COUNTS + _MARK :])
     try:
         identity = LogIdentity(cluster_id.decode(), Uuid(topic_id), partition_count)
     except UnicodeDecodeError as error:
@@ -168,6 +173,7 @@ def fault_of(header: SnapshotHeader) -> str | None:
         history.counted_apart,
         history.without_base,
         history.trimmed_before,
+        history.accepted,
     )
     if not all(0 <= count <= INT64_MAX for count in counts):
         return f"a history with numbers that cannot be: {history}"

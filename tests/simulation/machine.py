@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlmm.engine.engine import Engine, EngineParts, EngineSettings
 from rlmm.errors import ConfigError, Stopped
@@ -75,14 +75,14 @@ class WatchedShard(PythonShard):
         self._judge = judge
         self._is_new = True
 
-    def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
+    def apply(self, record_set: RecordSet, max_events: int | None = None, **limits: Any) -> Report:
         if self._is_new:
             self._is_new = False
             self._judge.look(self._machine)  # what was restored, before more is made of it
         next_offset = record_set.next_offset
         if not record_set.data and next_offset is not None and next_offset > self.position:
             self.gaps += ((self.position, next_offset),)
-        report = super().apply(record_set, max_events)
+        report = super().apply(record_set, max_events, **limits)
         self._judge.see_report(self._machine.name, report)
         return report
 

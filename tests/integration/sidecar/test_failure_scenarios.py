@@ -120,10 +120,12 @@ async def test_f26_f87_engine_when_its_reader_dies_then_calls_are_refused() -> N
     world.store(started(segment_id(1, ORDERS)))
 
     class Faulty(PythonShard):
-        def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
+        def apply(
+            self, record_set: RecordSet, max_events: int | None = None, **limits: Any
+        ) -> Report:
             if self.position == 1:
                 raise RuntimeError("a bug")
-            return super().apply(record_set, max_events)
+            return super().apply(record_set, max_events, **limits)
 
     with pytest.RaisesGroup(RuntimeError, flatten_subgroups=True):
         async with served(world, make_shard=Faulty) as (client, _, _sidecar):

@@ -186,7 +186,9 @@ async def test_f50_write_when_the_reader_dies_then_told_so_and_where_the_event_i
     place = world.place(ORDERS)
 
     class Faulty(PythonShard):
-        def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
+        def apply(
+            self, record_set: RecordSet, max_events: int | None = None, **limits: Any
+        ) -> Report:
             raise RuntimeError("a bug")
 
     with pytest.RaisesGroup(RuntimeError, flatten_subgroups=True):

@@ -9,12 +9,12 @@ from typing import Any
 
 import cramjam
 
-HEADER = struct.Struct(">8sHHiiqqqqqqqqqqiIi16sH")
+HEADER = struct.Struct(">8sHHiiqqqqqqqqqqiIqi16sH")
 NAMES = (
     "magic", "version", "image_version", "partition", "partition_count", "position", "written_ms",
     "first_offset", "records", "undecodable", "counted_apart", "without_base", "trimmed_before",
     "batch_base_offset", "batch_last_offset", "batch_leader_epoch", "batch_checksum",
-    "user_partitions", "topic_id",
+    "accepted", "user_partitions", "topic_id",
 )  # fmt: skip
 BLOCK = struct.Struct(">BII")
 TRAILER = struct.Struct(">BIQ")
@@ -129,7 +129,7 @@ def read_snapshot(content: bytes) -> tuple[dict[str, Any], list[UserPartition]]:
     checked = file.content[: file.at]
     if file.unpack(">I") != (crc32c(checked),):
         raise ValueError("header")
-    if (header["magic"], header["version"], header["image_version"]) != (b"RLMMSNAP", 2, 1):
+    if (header["magic"], header["version"], header["image_version"]) != (b"RLMMSNAP", 3, 1):
         raise ValueError("version")
     inflated = Bytes(_inflated(file))
     found = [_user_partition(inflated) for _ in range(header["user_partitions"])]

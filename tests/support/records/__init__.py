@@ -4,6 +4,7 @@ Record values of the metadata topic, record batches, histories of events.
     golden                 record values that Kafka wrote, with the events they hold
     value_bytes            record values put together field by field
     batches                record batches with any field wrong and a valid CRC
+    hostile_sets           record sets whose few bytes stand for much work
     record_sets            record sets for shards: short lives, markers, holes, damage
     mutations              bytes changed as a bad disk or a bad peer changes them
     strategies             strategies of hypothesis: events, histories, damaged values

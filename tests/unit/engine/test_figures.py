@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import RlmmError, Stopped
 from rlmm.gate.state import GateState
 from rlmm.log.memory.memory_log import MemoryLogStatistics
@@ -13,9 +14,10 @@ from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.report import Tally
 from rlmm.metadata.verdicts import RejectReason, Remark, UndecodableReason
+from rlmm.pump.settings import PumpSettings
 from tests.support.builders import delete_started, finished, started
 from tests.support.engine.engine_questions import TP, follower
-from tests.support.engines import START_MS, LoopClock, World, opened, until_open, until_state
+from tests.support.engines import ROOM, START_MS, LoopClock, World, opened, until_open, until_state
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +49,8 @@ async def test_f34_state_then_is_told_with_every_count_of_its_history() -> None:
     world = World()
     place = world.place(TP)
     fill(world)
-    async with world.engine() as engine:
+    none_allowed = PumpSettings(undecodable_share_max=0)
+    async with world.engine(EngineSettings(none_allowed, memory=ROOM)) as engine:
         await until_state(engine, "closed", place)
         stands = follower(engine, world)
         shard = stands.shard

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -33,12 +33,14 @@ async def test_f20_question_when_half_of_the_history_is_read_then_none_is_answer
     reads = 0
 
     class Stalling(PythonShard):
-        def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
+        def apply(
+            self, record_set: RecordSet, max_events: int | None = None, **limits: Any
+        ) -> Report:
             nonlocal reads
             reads += 1
             if reads == 5:
                 world.script.stall(place)
-            return super().apply(record_set, max_events)
+            return super().apply(record_set, max_events, **limits)
 
     async with world.engine(
         settings, assignment=Assignment.of_metadata([place]), make_shard=Stalling
@@ -145,10 +147,12 @@ async def test_f26_f50_engine_when_its_reader_has_died_then_refuses_by_that_name
     world.store(started("a"))
 
     class Faulty(PythonShard):
-        def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
+        def apply(
+            self, record_set: RecordSet, max_events: int | None = None, **limits: Any
+        ) -> Report:
             if self.position == 1:
                 raise RuntimeError("a bug")
-            return super().apply(record_set, max_events)
+            return super().apply(record_set, max_events, **limits)
 
     with pytest.RaisesGroup(RuntimeError, flatten_subgroups=True):
         async with world.engine(make_shard=Faulty) as engine:

@@ -307,6 +307,17 @@ def test_f83_partition_then_is_unknown_until_something_of_it_was_stored() -> Non
     require_known(shard, TP)
 
 
+def test_deleted_partition_with_new_segments_when_asked_then_none_is_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The question whether anything came after a deletion costs no list of all segments."""
+    shard = PythonShard(PLACE)
+    shard.apply_event(partition_delete(FINISHED))
+    shard.apply_event(started("late"))
+    monkeypatch.setattr(shard, "segments", lambda _: pytest.fail("all segments are listed"))
+    require_known(shard, TP)
+
+
 # ------------------------------------------------------------------------ asked again and again
 
 CHANGES: dict[str, tuple[Callable[[Gate], object], type[Exception]]] = {

@@ -65,7 +65,7 @@ BROKEN = {
     "epoch-number": ("state.epochs[7] = state.epochs.pop(3)", "epoch 7 stands under the number 3"),
     "listed-nobody": ("state.epochs[3].unreferenced.add(NOBODY)", "epoch 3 lists 1 segments that"),
     "slot-of-nobody": ("state.epochs[1].slots.put(1_000, NOBODY)", "epoch 1 lists 1 segments that"),
-    "shadowed-nobody": ("state.epochs[1].shadowed.add(NOBODY)", "epoch 1 lists 1 segments that"),
+    "shadowed-nobody": ("state.epochs[1].shadow([NOBODY])", "epoch 1 lists 1 segments that"),
     "stray-nobody": ("state.strays[NOBODY] = frozenset({0})", "1 strays do not exist"),
     "stray-nowhere": ("state.strays[ONE] = frozenset({99})", "partition: strays is"),
     "slots-swapped": ("state.epochs[0].slots._ids.reverse()", "the slot of offset 0 holds"),

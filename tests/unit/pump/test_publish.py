@@ -40,7 +40,6 @@ from rlmm.pump.settings import WriteSettings
 from rlmm.pump.verdict_waits import VerdictWaits
 from rlmm.pump.writer import EventWriter, StoredNotAssigned, WriterStatistics, WrittenEvent
 from tests.support.builders import finished, segment_id, started, tp, update
-from tests.support.engine.shards import batch_of, record_set
 
 PLACE = 2
 JUNK = update("a", SegmentState.COPY_SEGMENT_STARTED)
@@ -87,7 +86,7 @@ class Around:
             entry = Entry(offset, offset + 1, self.verdict)
             entries = () if self.verdict == APPLIED else (entry,)
             report = Report(PLACE, offset, offset + 1, True, Tally(), 0, entries)
-            self.verdicts.take_report(report, record_set(batch_of([value], offset)))
+            self.verdicts.take_report(report, [(offset, value)])
         return offset
 
     def follower(self, partition: int) -> Around:

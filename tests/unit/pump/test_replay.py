@@ -255,12 +255,31 @@ def test_end_when_it_is_before_the_target_then_does_not_follow_from_before() -> 
     [
         (0, 1, 0.01, False),
         (99, 1, 0.01, True),
-        (98, 2, 0.01, False),
+        (60, 1, 0.01, True),
+        (1_089, 11, 0.01, True),
+        (1_088, 12, 0.01, False),
+        (90, 10, 0.01, True),
+        (89, 11, 0.01, False),
+        (3, 3, 0.01, True),
+        (2, 3, 0.01, False),
         (99, 1, 0, False),
         (100, 0, 0, True),
         (0, 5, 1, True),
     ],
-    ids=["all", "at-the-limit", "above", "none-allowed", "none-there", "let-in"],
+    ids=[
+        "all",
+        "one-of-many",
+        "one-of-few",
+        "at-the-limit",
+        "above",
+        "ten",
+        "more-than-ten",
+        "half",
+        "more-than-half",
+        "none-allowed",
+        "none-there",
+        "let-in",
+    ],
 )
 def test_f27_f63_history_when_not_understood_then_does_not_open(
     *, good: int, bad: int, share_max: float, is_open: bool
@@ -292,6 +311,24 @@ def test_f63_kept_history_then_is_judged_with_what_follows_it() -> None:
     """The history counts of a snapshot count after a restart."""
     kept = ReplayHistory(records=100, undecodable=50)
     assert Read(0, history=kept).why(0.0) is NotReadyReason.NOT_UNDERSTOOD
+
+
+def test_f63_history_that_was_served_when_it_is_judged_anew_then_is_accepted() -> None:
+    """A start does not judge what was served before, only undecodable records that came later."""
+    read = Read(100)
+    read.apply(*[started(number) for number in range(100)])
+    assert read.judge(0.0) == CaughtUp()
+    read.apply(*[b"junk"] * 50)
+    history = read.replay.history.copy()
+    assert (history.undecodable, history.accepted) == (50, 50)
+    again = Read(2, history=history.copy())
+    again.apply(b"junk", b"junk")
+    assert again.judge(0.0) == CaughtUp()
+    assert again.replay.history.accepted == 52
+    worse = Read(11, history=history.copy())
+    worse.apply(*[b"junk"] * 11)
+    assert worse.why(0.0) is NotReadyReason.NOT_UNDERSTOOD
+    assert worse.replay.history.accepted == 50
 
 
 def test_f27_tombstones_and_later_versions_then_close_nothing() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,10 +19,8 @@ from rlmm.metadata.verdicts import (
     Verdict,
 )
 from rlmm.pump.verdict_waits import VerdictWaits
-from tests.support.engine.shards import batch_of, record_set
 
-if TYPE_CHECKING:
-    from rlmm.records.record_set import RecordSet
+Values = list[tuple[int, bytes | None]]
 
 REJECTED = Rejected(RejectReason.UNKNOWN_SEGMENT, None, SegmentState.COPY_SEGMENT_FINISHED)
 DAMAGED = Undecodable(UndecodableReason.DAMAGED_BATCH)
@@ -33,17 +30,17 @@ def value(offset: int) -> bytes:
     return b"event %d" % offset
 
 
-def batch(first: int, next_offset: int) -> bytes:
-    return batch_of([value(offset) for offset in range(first, next_offset)], first)
+def values(first: int, next_offset: int) -> Values:
+    return [(offset, value(offset)) for offset in range(first, next_offset)]
 
 
-def passed(first: int, next_offset: int, **verdicts: Verdict) -> tuple[Report, RecordSet]:
+def passed(first: int, next_offset: int, **verdicts: Verdict) -> tuple[Report, Values]:
     """Return a report on offsets [*first*, *next_offset*); `at7=REJECTED` is one verdict."""
     entries = tuple(
         Entry(int(name[2:]), int(name[2:]) + 1, verdict) for name, verdict in verdicts.items()
     )
     report = Report(0, first, next_offset, True, Tally(), 0, entries)
-    return report, record_set(batch(first, next_offset))
+    return report, values(first, next_offset)
 
 
 async def test_f51_verdict_when_the_record_comes_first_then_is_found() -> None:
@@ -77,7 +74,7 @@ async def test_verdict_when_the_event_was_lost_in_a_damaged_batch_then_covers_it
     early, late = verdicts.listen(4, append, value(4)), verdicts.listen(10, append, value(10))
     lost = Entry(3, 10, DAMAGED)
     report = Report(0, 0, 11, True, Tally(), 0, (lost,))
-    verdicts.take_report(report, record_set(batch(10, 11)))
+    verdicts.take_report(report, values(10, 11))
     assert (await early, await late) == (DAMAGED, APPLIED)
     assert await verdicts.listen(9, append, value(9)) == DAMAGED
     verdicts.end_append(append)
@@ -178,15 +175,15 @@ async def test_f90_waiting_when_many_wait_then_no_task_and_no_timer_is_needed() 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["record-first", "offset-first"])
 @pytest.mark.parametrize(
-    "stored", [batch_of([b"another event"], 1), b""], ids=["another-event", "no-record"]
+    "stored", [[(1, b"another event")], []], ids=["another-event", "no-record"]
 )
 async def test_verdict_when_another_event_is_at_its_offset_then_is_unknown(
-    stored: bytes, is_first: bool
+    stored: Values, is_first: bool
 ) -> None:
     """A writer never gets the verdict of an event that a new leader stored at its offset."""
     verdicts = VerdictWaits(1)
     append = verdicts.begin()
-    read = Report(0, 1, 2, True, Tally(), 0, ()), record_set(stored, next_offset=2)
+    read = Report(0, 1, 2, True, Tally(), 0, ()), stored
     if is_first:
         verdicts.take_report(*read)
     waiter = verdicts.listen(1, append, value(1))

@@ -22,9 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HEADER = SnapshotHeader(IDENTITY, 3, 5_000, HISTORY, 12, 1_700_000_000_000)
-POSITION_AT, COUNT_AT, HISTORY_AT, CLUSTER_AT = 20, 16, 36, 130
+POSITION_AT, COUNT_AT, HISTORY_AT, CLUSTER_AT = 20, 16, 36, 138
 LONG_HISTORY = ReplayHistory(
-    INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, BatchMark(3, 9, 2, 0xFFFFFFFF)
+    INT64_MAX,
+    INT64_MAX,
+    INT64_MAX,
+    INT64_MAX,
+    INT64_MAX,
+    INT64_MAX,
+    BatchMark(3, 9, 2, 0xFFFFFFFF),
+    INT64_MAX,
 )
 
 
@@ -77,8 +84,9 @@ def test_f13_header_when_written_then_is_read_back(header: SnapshotHeader) -> No
         pytest.param(HISTORY_AT, struct.pack(">q", -1), "history", id="negative history"),
         pytest.param(HISTORY_AT + 40, struct.pack(">q", -1), "history", id="last of the history"),
         pytest.param(28, struct.pack(">q", -1), "written", id="negative time"),
-        pytest.param(108, struct.pack(">i", -1), "user partitions", id="negative number"),
-        pytest.param(128, struct.pack(">H", 32_768), "32768", id="cluster id too long"),
+        pytest.param(108, struct.pack(">q", -1), "history", id="negative accepted"),
+        pytest.param(116, struct.pack(">i", -1), "user partitions", id="negative number"),
+        pytest.param(136, struct.pack(">H", 32_768), "32768", id="cluster id too long"),
         pytest.param(CLUSTER_AT, b"\xff", "UTF-8", id="cluster id no text"),
         pytest.param(0, b"X", "no snapshot", id="magic"),
     ],
@@ -90,7 +98,7 @@ def test_f9_header_when_a_field_cannot_be_then_is_corrupt(at: int, new: bytes, n
 
 
 @pytest.mark.parametrize("at", [8, 10], ids=["file", "images"])
-@pytest.mark.parametrize("version", [0, 3, 65_535], ids=str)
+@pytest.mark.parametrize("version", [0, 4, 65_535], ids=str)
 def test_f11_f12_header_of_an_unknown_version_then_is_unsupported(at: int, version: int) -> None:
     """Another version of the file, or of the images in it, is never guessed at."""
     with pytest.raises(SnapshotUnsupported, match=f"version {version}"):
@@ -114,4 +122,4 @@ def test_header_when_no_shard_can_be_like_that_then_is_not_written() -> None:
 def test_header_without_a_cluster_id_is_the_shortest() -> None:
     """The limits of the format are those of its tables."""
     header = replace(HEADER, identity=LogIdentity("", Uuid(bytes(16)), 50))
-    assert len(encode_header(header)) == HEADER_BYTES_MIN + 24 == 134
+    assert len(encode_header(header)) == HEADER_BYTES_MIN + 32 == 142

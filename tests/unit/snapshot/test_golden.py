@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import cramjam
@@ -33,16 +34,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-GOLDEN = tree.ROOT / "tests/data/snapshot-version-2.bin"
+GOLDEN = tree.ROOT / "tests/data/snapshot-version-3.bin"
+GOLDEN_2 = tree.ROOT / "tests/data/snapshot-version-2.bin"
 GOLDEN_1 = tree.ROOT / "tests/data/snapshot-version-1.bin"
 BLOCK_BYTES = 60
-GOLDEN_HISTORY = ReplayHistory(1, 2, 3, 4, 5, 6, BatchMark(10, 11, 7, 0xC0FFEE))
+HISTORY_2 = ReplayHistory(1, 2, 3, 4, 5, 6, BatchMark(10, 11, 7, 0xC0FFEE))
+GOLDEN_HISTORY = replace(HISTORY_2, accepted=12)
 HEADER_BYTES = (
-    "524c4d4d534e4150" "0002" "0001"  # magic, version, image version
+    "524c4d4d534e4150" "0003" "0001"  # magic, version, image version
     "00000003" "00000032" "000000000000000c" "0000018bcfe56800"  # place, position, written
     "0000000000000001" "0000000000000002" "0000000000000003"  # history
     "0000000000000004" "0000000000000005" "0000000000000006"
     "000000000000000a" "000000000000000b" "00000007" "00c0ffee"  # mark of the last batch
+    "000000000000000c"  # accepted
     "00000003" "000102030405060708090a0b0c0d0e0f"  # user partitions, topic id
     "0016" "4d6b5533" "4f455642" "4e546377" "4e544a45" "4e444d32" "5167"  # cluster id
 )  # fmt: skip
@@ -58,7 +62,7 @@ def write_golden(path: Path) -> None:
 
 def blocks_of(content: bytes) -> list[tuple[int, bytes]]:
     """Return kind and inflated content of each block, by the tables of the format's page alone."""
-    at = 130 + int.from_bytes(content[128:130]) + 4
+    at = 138 + int.from_bytes(content[136:138]) + 4
     blocks = []
     while content[at] != 0:
         kind, inflated, size = struct.unpack_from(">BII", content, at)
@@ -75,13 +79,14 @@ def blocks_of(content: bytes) -> list[tuple[int, bytes]]:
     ("path", "history"),
     [
         pytest.param(GOLDEN_1, ReplayHistory(1, 2, 3, 4, 5, 6), id="version-1"),
-        pytest.param(GOLDEN, GOLDEN_HISTORY, id="version-2"),
+        pytest.param(GOLDEN_2, HISTORY_2, id="version-2"),
+        pytest.param(GOLDEN, GOLDEN_HISTORY, id="version-3"),
     ],
 )
 def test_f12_golden_file_when_read_then_is_what_it_was_when_it_was_written(
     path: Path, history: ReplayHistory
 ) -> None:
-    """A file of either version reads as the state that it was written from."""
+    """A file of any version reads as the state that it was written from."""
     header, images = read_back(path.read_bytes())
     shard = golden_shard()
     assert header == SnapshotHeader(IDENTITY, 3, 12, history, 3, START_MS)

@@ -87,7 +87,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], RefusalKind]] = {
     "garbage": (lambda content: b"x" * len(content), RefusalKind.CORRUPT),
     "trailing bytes": (lambda content: content + b"x", RefusalKind.CORRUPT),
     "future version": (
-        lambda content: content[:8] + b"\x00\x03" + content[10:],
+        lambda content: content[:8] + b"\x00\x04" + content[10:],
         RefusalKind.UNSUPPORTED,
     ),
     "other images": (
