@@ -245,7 +245,7 @@ class Stopped(Unresolved):
 
 
 class PumpFailed(Unresolved):
-    """The task that reads the log died of a fault of ours."""
+    """A task of the engine died of a fault of ours; the message names task and cause."""
 
     code = "pump-failed"
 

@@ -182,9 +182,8 @@ class Pump:
             await asyncio.sleep(self._context.settings.bounds_interval_ms / 1_000)
 
     async def _watch_memory(self) -> None:
-        """Measure on a timer of its own: a measurement that hangs must not delay a judgement."""
         while True:
-            await self._context.budget.look()
+            self._context.budget.look()
             await asyncio.sleep(self._context.settings.bounds_interval_ms / 1_000)
 
     # -------------------------------------------------------------------------- assignment
