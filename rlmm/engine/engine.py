@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,7 +47,7 @@ from rlmm.snapshot.schedule import FlushResult
 from rlmm.snapshot.settings import SnapshotSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping
+    from collections.abc import Awaitable, Callable, Collection
     from pathlib import Path
 
     from rlmm.base.clock import Clock
@@ -370,8 +371,14 @@ class Engine:
         )  # fmt: skip
 
 
-def _require_offsets(at_least: Mapping[int, int]) -> None:
+def _require_offsets(at_least: object) -> None:
+    if not isinstance(at_least, Mapping):
+        msg = f"at_least must be offsets by metadata partition, got {at_least!r}"
+        raise InvalidArgument(msg)
     for place, offset in at_least.items():
+        if type(place) is not int:
+            msg = f"at_least: a metadata partition must be a number, got {place!r}"
+            raise InvalidArgument(msg)
         if type(offset) is not int or not -1 <= offset < INT64_MAX:
             msg = f"metadata partition {place}: {offset!r} is not the offset of an event"
             raise InvalidArgument(msg)

@@ -191,7 +191,7 @@ class NotSealed(RlmmError):
 
 
 class OverBudget(RlmmError):
-    """The memory budget is used up; rlmm answers from its state and reads no more events."""
+    """The memory budget is used up; rlmm reads no more, and answers while its state is current."""
 
     code = "over-budget"
     retriable = True
