@@ -115,6 +115,22 @@ async def test_restore_when_the_disk_hangs_on_all_then_few_threads_hang(tmp_path
 
 
 @in_virtual_time
+async def test_restore_when_the_disk_is_slow_then_is_waited_for(tmp_path: Path) -> None:
+    """A disk that returns bytes every 25 s loses no turn, however long the whole file takes."""
+    await SnapshotWriter(source_of(0), store_in(tmp_path)).flush()
+    loop = asyncio.get_running_loop()
+
+    class SlowDisk(SnapshotDisk):
+        def read(self, descriptor: int, size: int, position: int) -> bytes:
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(25), loop).result(TEST_S)
+            return super().read(descriptor, size, position)
+
+    begun_s = loop.time()
+    assert await store_in(tmp_path, disk=SlowDisk()).restore(0, 0, END) is not None
+    assert loop.time() - begun_s >= 50
+
+
+@in_virtual_time
 async def test_write_when_the_disk_hangs_on_one_then_others_are_written(tmp_path: Path) -> None:
     """A hung write costs its own snapshot, and the next one once the disk has answered is there."""
     source = source_of(*SOME)
