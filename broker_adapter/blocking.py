@@ -2,7 +2,9 @@
 Blocking clients: every verb of `broker_adapter.verbs`, for any number of threads.
 
 The client lives on an event loop in its own thread and uses one connection. After `close` no thread
-is left, except one in a name resolver. A forked process makes its own client.
+is left, except one in a name resolver. A forked process makes its own client. Where the loop does
+not turn a call ends a grace after its deadline: with `AppendUncertain` where an event may be
+stored, else with `Stopped`.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.verbs import Verbs
 from rlmm.base.closing import ClosedByWith
-from rlmm.base.loop_thread import BlockingCalls, LoopThread, blocking, called
+from rlmm.base.loop_thread import BlockingCalls, LoopThread, blocking, called, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,10 +40,10 @@ class BlockingVerbs(BlockingCalls[Verbs], ClosedByWith):
             raise
         super().__init__(client, self._thread.wait, "RemoteLogMetadataClient there")
 
-    add_segment = blocking(Verbs.add_segment)
-    update_segment = blocking(Verbs.update_segment)
-    put_partition_delete = blocking(Verbs.put_partition_delete)
-    publish_all = blocking(Verbs.publish_all)
+    add_segment = writing(Verbs.add_segment)
+    update_segment = writing(Verbs.update_segment)
+    put_partition_delete = writing(Verbs.put_partition_delete)
+    publish_all = writing(Verbs.publish_all)
 
     segment_for = blocking(Verbs.segment_for)
     segments_for = blocking(Verbs.segments_for)

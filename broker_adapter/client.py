@@ -6,6 +6,7 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Final
 
+from broker_adapter.address import Address
 from broker_adapter.link import ServiceLink
 from broker_adapter.settings import ClientSettings
 from broker_adapter.statistics import ClientCounters
@@ -17,7 +18,6 @@ from rlmm.wire.hello import VERSIONS, ClientHello, hello_value, read_hello
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from broker_adapter.address import Address
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.wire.hello import HelloAnswer
 
@@ -53,6 +53,9 @@ class RemoteLogMetadataClient(Verbs):
         *bootstrap* name the cluster and its address, for a service not configured with it. *token*
         holds the credentials, where the certificate does not identify the client.
         """
+        if not isinstance(address, Address):
+            msg = f"the address must be a UnixAddress or a TcpAddress, got {address!r}"
+            raise InvalidArgument(msg)
         if broker_id is not None and instance is None:
             instance = Uuid(os.urandom(UUID_BYTES))
         hello = ClientHello(VERSIONS, client, token, cluster_id, broker_id, instance, bootstrap)

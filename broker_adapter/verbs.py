@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, Self, Unpack
 from broker_adapter import calls
 from broker_adapter.call_execution import CallExecution
 from rlmm.errors import InvalidArgument, RlmmError
+from rlmm.metadata.events import PartitionDelete, SegmentUpdate, require_event
+from rlmm.metadata.segment import SegmentMetadata
 from rlmm.wire.options import wait_options_value
 
 if TYPE_CHECKING:
@@ -17,9 +19,7 @@ if TYPE_CHECKING:
 
     from broker_adapter.calls import Event, Lookup, SegmentPage
     from broker_adapter.statistics import ClientStatistics
-    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from rlmm.metadata.segment import SegmentMetadata
     from rlmm.wire.options import ReadOptions, Unassigned
     from rlmm.wire.values import WriteAnswer
 
@@ -59,6 +59,7 @@ class Verbs(CallExecution):
         at an offset where the event is applied. *unassigned* = "store" permits partitions that are
         not this broker's.
         """
+        require_event(segment, SegmentMetadata)
         return await self._write(segment, unassigned, timeout_s)
 
     async def update_segment(
@@ -69,6 +70,7 @@ class Verbs(CallExecution):
         timeout_s: float | None = None,
     ) -> WriteAnswer:
         """Store that a segment is copied, being deleted or deleted. As `add_segment`."""
+        require_event(update, SegmentUpdate)
         return await self._write(update, unassigned, timeout_s)
 
     async def put_partition_delete(
@@ -79,6 +81,7 @@ class Verbs(CallExecution):
         timeout_s: float | None = None,
     ) -> WriteAnswer:
         """Store how far the deletion of a user partition is. As `add_segment`."""
+        require_event(delete, PartitionDelete)
         return await self._write(delete, unassigned, timeout_s)
 
     async def publish_all(

@@ -11,6 +11,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `folder_lock`: A lock for one folder.
 - `java_properties`: Java's properties files, read as `java.util.Properties` reads them.
 - `log_context`: The context of log lines.
+- `loop_call`: A call that a thread makes on an event loop, and waits for.
 - `loop_thread`: An event loop in a thread of its own, and blocking calls on it.
 - `old_names`: Modules that moved, under their old names, for one version.
 - `threads`: Threads for work that would block the event loop, and how a task waits for them.

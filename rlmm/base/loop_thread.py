@@ -2,25 +2,29 @@
 An event loop in a thread of its own, and blocking calls derived from asynchronous ones.
 
 Invariants: after `close` the thread is over, and every call has ended, with `Stopped` where it had
-no outcome by then. Calls of a forked process, which has no such thread, are refused.
+no outcome by then. Calls of a forked process, which has no such thread, are refused. A derived call
+ends soon after its deadline also where the loop does not turn.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import os
 import threading
 from concurrent.futures import CancelledError
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
+from rlmm.base.loop_call import LIMIT_S, LoopCall, require_own_process
 from rlmm.base.threads import OwnedThread
-from rlmm.errors import InvalidArgument, Stopped
+from rlmm.errors import AppendUncertain, InvalidArgument, Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from concurrent.futures import Future
+
+    from rlmm.errors import RlmmError
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -42,38 +46,39 @@ class LoopThread:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.get_loop().run_forever()
 
-    def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return the outcome of *work*, awaited on the loop; an interrupt cancels it."""
+    def wait(
+        self,
+        work: Coroutine[Any, Any, T],
+        limit_s: float | None = None,
+        lost: type[RlmmError] = Stopped,
+    ) -> T:
+        """
+        Return the outcome of *work*, awaited on the loop; an interrupt cancels it. With *limit_s*
+        the wait ends where the loop does not turn, see `LoopCall.wait`.
+        """
         try:
-            future = self._submit(work)
+            call = self._submit(work)
         except BaseException:
             # An interrupt may come when the loop has begun it: then it ends with the loop.
             if inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
                 work.close()
             raise
         try:
-            return future.result()
+            return call.wait(limit_s, lost)
         except CancelledError as error:
             raise Stopped("closed while a thread waited for an answer") from error
-        finally:
-            future.cancel()
 
     def call(self, function: Callable[[], T]) -> T:
         return self.wait(_called(function))
 
-    def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        if os.getpid() != self._pid:
-            msg = (
-                f"made by the process {self._pid}, before {os.getpid()} was forked off: each "
-                "process makes its own"
-            )
-            raise InvalidArgument(msg)
+    def _submit(self, work: Coroutine[Any, Any, T]) -> LoopCall[T]:
+        require_own_process(self._pid)
         if threading.current_thread() is self._thread:
             raise InvalidArgument("called on its own event loop, which it would block")
         with self._lock:
             if self._is_closed:
                 raise Stopped("the event loop of this client is closed")
-            return asyncio.run_coroutine_threadsafe(work, self._loop)
+            return LoopCall(self._loop, work)
 
     def close(self, ending: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
         """
@@ -105,9 +110,11 @@ class LoopThread:
 
 
 class WaitForAnswer(Protocol):
-    """Blocks a thread until a coroutine has ended on the loop; returns its result."""
+    """Blocks a thread until a coroutine has ended on the loop; see `LoopCall.wait`."""
 
-    def __call__(self, work: Coroutine[Any, Any, T], /) -> T: ...
+    def __call__(
+        self, work: Coroutine[Any, Any, T], limit_s: float | None, lost: type[RlmmError], /
+    ) -> T: ...
 
 
 class BlockingCalls(Generic[S]):
@@ -128,16 +135,36 @@ class BlockingCalls(Generic[S]):
 
 def blocking(
     verb: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
+    lost: type[RlmmError] = Stopped,
 ) -> Callable[Concatenate[BlockingCalls[S], P], T]:
-    """Return *verb* as a method that blocks its thread until the answer is there."""
+    """
+    Return *verb* as a method that blocks its thread until the answer is there. It raises *lost*
+    where the loop began the call and does not turn until its *timeout_s* and a grace have passed.
+    """
+    option = inspect.signature(verb).parameters.get("timeout_s")
+    default = None if option is None else option.default
 
     @wraps(verb)
     def wait(self: BlockingCalls[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
         self._require_no_loop()
         work: Coroutine[Any, Any, T] = getattr(self._subject, verb.__name__)(*args, **kwargs)
-        return self._wait(work)
+        return self._wait(work, _limit_s(kwargs.get("timeout_s", default)), lost)
 
     return wait
+
+
+def writing(
+    verb: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[BlockingCalls[S], P], T]:
+    """Return *verb*, which stores an event, as `blocking` does."""
+    return blocking(verb, AppendUncertain)
+
+
+def _limit_s(timeout_s: object) -> float:
+    """Return the longest wait for a turn; the verb itself refuses a time-out that means nothing."""
+    if isinstance(timeout_s, (int, float)) and 0 <= timeout_s < math.inf:
+        return float(timeout_s)
+    return LIMIT_S
 
 
 def called(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[BlockingCalls[S], P], T]:
@@ -147,7 +174,7 @@ def called(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[Blockin
     def wait(self: BlockingCalls[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
         self._require_no_loop()
         function: Callable[P, T] = getattr(self._subject, verb.__name__)
-        return self._wait(_called(lambda: function(*args, **kwargs)))
+        return self._wait(_called(lambda: function(*args, **kwargs)), LIMIT_S, Stopped)
 
     return wait
 

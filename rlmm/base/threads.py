@@ -2,13 +2,15 @@
 Threads for work that would block the event loop, and how a task waits for them.
 
 A cancelled caller of `in_own_thread` waits a moment, of `in_background` asks the work to end early
-and waits, of `finished`, which uses a pool, waits for the end. Invariant: no thread here holds up
-the interpreter's end, and `left_behind` names those whose callers have gone.
+and waits, of `finished`, which uses a pool, waits for the end. A thread that the system does not
+start is a `BlockingIOError`. Invariant: no thread here holds up the interpreter's end, and
+`left_behind` names those whose callers have gone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import threading
 from concurrent.futures import Executor, Future
@@ -62,8 +64,12 @@ class OwnThread(Executor):
                 outcome.set_exception(error)
 
         thread = OwnedThread(self._name, work)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError) as error:
+            msg = f"no thread could be started for {self._name}: {error}"
+            raise BlockingIOError(errno.EAGAIN, msg) from error
         self._threads.append(thread)
-        thread.start()
         return outcome
 
     def let_go(self) -> None:
@@ -102,23 +108,37 @@ class WorkAbandoned(BaseException):  # code that handles errors must not handle 
 class BackgroundWork:
     def __init__(self) -> None:
         self._is_abandoned = threading.Event()
+        self._steps = 0
 
     def abandon(self) -> None:
         self._is_abandoned.set()
 
     def go_on(self) -> None:
+        """Count a step of the work; raise where its caller has gone."""
+        self._steps += 1
         if self._is_abandoned.is_set():
             raise WorkAbandoned
 
+    async def wait(self, done: asyncio.Future[Result], stall_s: float | None) -> None:
+        """Wait until *done*, or until the work takes no step for *stall_s*."""
+        seen = -1
+        while not done.done() and seen != self._steps:
+            seen = self._steps
+            await asyncio.wait((done,), timeout=stall_s)
+
 
 async def in_background(
-    work: Callable[[BackgroundWork], Result], name: str, niceness: int = 0
+    work: Callable[[BackgroundWork], Result],
+    name: str,
+    niceness: int = 0,
+    stall_s: float | None = None,
 ) -> Result:
     """
     Do *work* in a thread called *name*; log lines of the work carry the caller's fields.
 
     A cancelled caller asks the work to end early and waits, as it would write into a changed state.
-    A caller that is cancelled twice does not wait.
+    A caller that is cancelled twice does not wait. Raises `TimeoutError` where the work hangs and
+    calls `go_on` not once in *stall_s*: it is asked to end early, and its outcome is dropped.
     """
     given = BackgroundWork()
 
@@ -128,20 +148,30 @@ async def in_background(
 
     def abandon(done: asyncio.Future[Result]) -> Awaitable[object]:
         given.abandon()
-        return asyncio.wait((done,))
+        return given.wait(done, stall_s)
 
-    return await _in_thread(name, run, abandon)
+    async def wait(done: asyncio.Future[Result]) -> None:
+        await given.wait(done, stall_s)
+        if not done.done():
+            given.abandon()
+            msg = f"{name} hangs, and took no step in {stall_s:g} s"
+            raise TimeoutError(msg)
+
+    return await _in_thread(name, run, abandon, wait)
 
 
 async def _in_thread(
     name: str,
     work: Callable[[], Result],
     cancelled: Callable[[asyncio.Future[Result]], Awaitable[object]],
+    wait: Callable[[asyncio.Future[Result]], Awaitable[object]] = lambda done: asyncio.wait(
+        (done,)
+    ),
 ) -> Result:
     own = OwnThread(name)
     done = _begin(own, work)
     try:
-        await asyncio.wait((done,))
+        await wait(done)
     except asyncio.CancelledError:
         await cancelled(done)
         raise

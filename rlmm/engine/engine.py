@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +23,7 @@ from rlmm.errors import (
     OverBudget,
     PumpFailed,
     Stopped,
+    first_of,
 )
 from rlmm.gate.admission import Gate
 from rlmm.gate.offset_waits import OffsetWaits
@@ -45,7 +47,7 @@ from rlmm.snapshot.schedule import FlushResult
 from rlmm.snapshot.settings import SnapshotSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping
+    from collections.abc import Awaitable, Callable, Collection
     from pathlib import Path
 
     from rlmm.base.clock import Clock
@@ -77,7 +79,7 @@ class EngineParts:
     make_shard: Callable[[int, int], Shard] = field(
         default_factory=lambda: partial(PythonShard, kept_orders=KeptOrders())
     )
-    measure_memory: Callable[[], Awaitable[MemoryUsage]] = measure_memory
+    measure_memory: Callable[[], MemoryUsage] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
     set_apart: Callable[[], None] = lambda: None
     """Hides existing objects from the cycle collector; off where a program owns the process."""
@@ -145,20 +147,23 @@ class Engine:
         """Follow the log until cancelled; after that the engine refuses everything."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._read(), name="pump")
+                reading = self._told("reading the metadata log", self._pump.run)
+                tasks.create_task(reading, name="pump")
                 if self._keeper is not None:
-                    tasks.create_task(self._keeper.run(), name="snapshots")
+                    writing = self._told("writing snapshots", self._keeper.run)
+                    tasks.create_task(writing, name="snapshots")
         finally:
             self.refuse(Stopped, "the service has stopped")
 
-    async def _read(self) -> None:
+    async def _told(self, what: str, part: Callable[[], Awaitable[None]]) -> None:
+        """Run *part*; where it fails the engine refuses every question with the cause."""
         try:
-            await self._pump.run()
+            await part()
         except asyncio.CancelledError as error:
             clear_frames(error.__traceback__)  # cycles, out of the collector's sight with the rest
             raise
         except Exception as error:
-            self.refuse(PumpFailed, f"reading the metadata log failed: {error!r}")
+            self.refuse(PumpFailed, f"{what} failed: {first_of(error)!r}")
             raise
 
     async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
@@ -366,8 +371,14 @@ class Engine:
         )  # fmt: skip
 
 
-def _require_offsets(at_least: Mapping[int, int]) -> None:
+def _require_offsets(at_least: object) -> None:
+    if not isinstance(at_least, Mapping):
+        msg = f"at_least must be offsets by metadata partition, got {at_least!r}"
+        raise InvalidArgument(msg)
     for place, offset in at_least.items():
+        if type(place) is not int:
+            msg = f"at_least: a metadata partition must be a number, got {place!r}"
+            raise InvalidArgument(msg)
         if type(offset) is not int or not -1 <= offset < INT64_MAX:
             msg = f"metadata partition {place}: {offset!r} is not the offset of an event"
             raise InvalidArgument(msg)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.base.doorbell import Doorbell
 from rlmm.base.log_context import bound
-from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, NotReady
+from rlmm.snapshot.disk_turns import DiskTurns
 from rlmm.snapshot.files import partition_counts
 from rlmm.snapshot.schedule import FlushResult, SnapshotWriter
 from rlmm.snapshot.source import ShardImages
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.base.clock import Clock
+    from rlmm.base.threads import BackgroundWork
     from rlmm.errors import RlmmError
     from rlmm.log.protocol import LogIdentity
     from rlmm.metadata.shard import Shard
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from rlmm.snapshot.store import RestoredSnapshot, StoreStatistics
 
 _log = logging.getLogger("rlmm.keeper")
+
+_COUNTS_STALL_S = 30.0
+"""Longest time without a byte of the headers that hold partition counts."""
 
 
 class ShardStates(Protocol):
@@ -62,6 +65,7 @@ class SnapshotKeeper:
         self._store: SnapshotStore | None = None
         self._writer: SnapshotWriter | None = None
         self._changed = Doorbell()
+        self._looks = DiskTurns("partition-counts", _COUNTS_STALL_S, settings.niceness)
         self._cluster_id = ""
         self._obstacle: RlmmError = NotReady("the log has not been reached", reason="connecting")
 
@@ -71,8 +75,18 @@ class SnapshotKeeper:
     async def confirm(self, identity: LogIdentity) -> None:
         """Raise `ConfigError` where snapshots of this topic have another partition count."""
         count = identity.partition_count
-        look = partial(partition_counts, self._root, identity, self._disk)
-        others = await in_own_thread("partition-counts", look)
+        others: set[int] = set()
+
+        def look(given: BackgroundWork) -> None:
+            others.update(partition_counts(self._root, identity, self._disk, given.go_on))
+
+        try:
+            await self._looks.do(0, look)
+        except (OSError, MemoryError) as error:
+            _log.warning(
+                "the partition count of the topic was compared with a part of the snapshots in "
+                "%s: %s", self._root, error, extra={"cluster_id": identity.cluster_id},
+            )  # fmt: skip
         if others - {count}:
             before = ", ".join(map(str, sorted(others - {count})))
             msg = (

@@ -191,7 +191,7 @@ class NotSealed(RlmmError):
 
 
 class OverBudget(RlmmError):
-    """The memory budget is used up; rlmm answers from its state and reads no more events."""
+    """The memory budget is used up; rlmm reads no more, and answers while its state is current."""
 
     code = "over-budget"
     retriable = True
@@ -245,7 +245,7 @@ class Stopped(Unresolved):
 
 
 class PumpFailed(Unresolved):
-    """The task that reads the log died of a fault of ours."""
+    """A task of the engine died of a fault of ours; the message names task and cause."""
 
     code = "pump-failed"
 

@@ -320,10 +320,9 @@ class Gate:
             detail = gated.gate.detail
             if gated.shard is not None:
                 position = gated.shard.position
-                progress = gated.progress
-                target = (
-                    progress.high_watermark if why is NotReadyReason.BEHIND else progress.target
-                )
+                target = gated.progress.target
+                if target is None or target <= position:  # the replay is over
+                    target = gated.progress.high_watermark
         subject = f"metadata partition {place}"
         if partition is not None:
             subject = f"{partition} in {subject}"

@@ -6,7 +6,7 @@ import asyncio
 from heapq import heapify, heappop, heappush
 from itertools import count
 
-from rlmm.errors import Unresolved
+from rlmm.errors import RlmmError
 from rlmm.gate.statistics import BarrierStatistics
 
 _Waiter = tuple[int, int, "asyncio.Future[None]"]
@@ -52,7 +52,7 @@ class OffsetWaits:
         except asyncio.CancelledError:
             self._cancelled += 1
             raise
-        except Unresolved:
+        except RlmmError:
             self._failed += 1
             raise
         finally:
@@ -74,13 +74,13 @@ class OffsetWaits:
         if not waiters:
             del self._lines[partition]
 
-    def fail(self, partition: int, error: type[Unresolved], message: str) -> None:
+    def fail(self, partition: int, error: type[RlmmError], message: str) -> None:
         line = self._lines.pop(partition, None)
         for _, _, waiter in () if line is None else line.waiters:
             if not waiter.done():
                 waiter.set_exception(error(message))
 
-    def fail_all(self, error: type[Unresolved], message: str) -> None:
+    def fail_all(self, error: type[RlmmError], message: str) -> None:
         for partition in list(self._lines):
             self.fail(partition, error, message)
 

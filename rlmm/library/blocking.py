@@ -1,30 +1,39 @@
-"""Blocking calls of the library, for threads. A call on an event loop is refused."""
+"""
+Blocking calls of the library, for threads. A call on an event loop, or in a forked process, is
+refused.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import CancelledError, wait
+import os
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rlmm.base.loop_thread import BlockingCalls, blocking, called
-from rlmm.errors import Stopped
+from rlmm.base.loop_call import LoopCall, require_own_process
+from rlmm.base.loop_thread import BlockingCalls, blocking, called, writing
+from rlmm.errors import InvalidArgument, Stopped
 from rlmm.library.metadata_calls import MetadataCalls
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Coroutine
+
+    from rlmm.errors import RlmmError
 
 T = TypeVar("T")
 
-_LOOK_S = 1.0
-"""How often a waiting thread looks whether the loop is still there."""
-
 
 class BlockingMetadata(BlockingCalls[MetadataCalls]):
-    """Offers `RemoteLogMetadata` to threads, with the same deadlines; `Stopped` once closed."""
+    """
+    Offers `RemoteLogMetadata` to threads, with the same deadlines; `Stopped` once closed. Where the
+    loop does not turn a call ends a grace after its deadline: with `AppendUncertain` where it was a
+    write that may be stored, else with `Stopped`.
+    """
 
     def __init__(self, metadata: MetadataCalls, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(metadata, self._wait_on_loop, "the call that is awaited")
         self._loop = loop
+        self._pid = os.getpid()
 
     reconcile = blocking(MetadataCalls.reconcile)
     assigned = called(MetadataCalls.assigned)
@@ -33,10 +42,10 @@ class BlockingMetadata(BlockingCalls[MetadataCalls]):
     wait_all_ready = blocking(MetadataCalls.wait_all_ready)
     read_token = called(MetadataCalls.read_token)
 
-    add_segment = blocking(MetadataCalls.add_segment)
-    update_segment = blocking(MetadataCalls.update_segment)
-    put_partition_delete = blocking(MetadataCalls.put_partition_delete)
-    store = blocking(MetadataCalls.store)
+    add_segment = writing(MetadataCalls.add_segment)
+    update_segment = writing(MetadataCalls.update_segment)
+    put_partition_delete = writing(MetadataCalls.put_partition_delete)
+    store = writing(MetadataCalls.store)
 
     segment_for = blocking(MetadataCalls.segment_for)
     segments_for = blocking(MetadataCalls.segments_for)
@@ -52,17 +61,19 @@ class BlockingMetadata(BlockingCalls[MetadataCalls]):
     write_snapshots = blocking(MetadataCalls.write_snapshots)
     statistics = called(MetadataCalls.statistics)
 
-    def _wait_on_loop(self, work: Coroutine[Any, Any, T]) -> T:
+    def _wait_on_loop(
+        self, work: Coroutine[Any, Any, T], limit_s: float | None, lost: type[RlmmError]
+    ) -> T:
         try:
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        except RuntimeError as error:
+            require_own_process(self._pid)
+        except InvalidArgument:
             work.close()
+            raise
+        try:
+            call = LoopCall(self._loop, work)
+        except RuntimeError as error:
             raise Stopped("the event loop of the library is closed") from error
         try:
-            while not wait([future], _LOOK_S).done:
-                if self._loop.is_closed() and not future.done():
-                    work.close()
-                    raise Stopped("the event loop was closed while a thread waited")
-            return future.result()
+            return call.wait(limit_s, lost)
         except CancelledError as error:
             raise Stopped("the library was closed while a thread waited") from error

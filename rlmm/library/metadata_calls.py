@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from rlmm.engine.freshness import wait_fresh
+from rlmm.errors import InvalidArgument
 from rlmm.gate.listings import next_page, whole_listing
 from rlmm.gate.reads import PAGE_MAX
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.events import PartitionDelete, SegmentUpdate, require_event
+from rlmm.metadata.ids import require_partition, require_segment_id
+from rlmm.metadata.segment import SegmentMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -15,14 +20,13 @@ if TYPE_CHECKING:
     from rlmm.engine.statistics import EngineStatistics
     from rlmm.errors import RlmmError
     from rlmm.gate.reads import Lookup, PartitionQueries
-    from rlmm.metadata.assignment import Assignment
-    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.paging import Page, PageKey
-    from rlmm.metadata.segment import SegmentMetadata
     from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
     from rlmm.snapshot.schedule import FlushResult
     from rlmm.wire.options import ReadOptions
+
+LOOKUP_PARTS: Final = 3
 
 
 class MetadataCalls:
@@ -50,6 +54,9 @@ class MetadataCalls:
         obstacles by metadata partition, which go on trying. Raises, with nothing changed,
         `InvalidArgument` for a partition that the topic does not have; `NotReady` at the deadline.
         """
+        if not isinstance(desired, Assignment):
+            msg = f"an assignment must be an Assignment, got {desired!r}"
+            raise InvalidArgument(msg)
         limit_s = self._engine.limit_s(timeout_s)  # nothing is changed where it cannot be meant
         generation = self._engine.reconcile(desired)
         return await self._engine.wait_settled(generation, timeout_s=limit_s)
@@ -59,6 +66,7 @@ class MetadataCalls:
 
     async def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float = 30.0) -> None:
         """Wait until questions about *partition* are answered; raises the errors of a question."""
+        require_partition(partition)
         await self._engine.wait_ready(partition, timeout_s=timeout_s)
 
     async def wait_all_ready(self, *, timeout_s: float = 30.0) -> list[int]:
@@ -69,6 +77,7 @@ class MetadataCalls:
         return await self._engine.wait_all_ready(timeout_s=timeout_s)
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
+        require_partition(partition)
         return self._engine.reads.is_ready(partition)
 
     def read_token(self) -> dict[int, int]:
@@ -84,18 +93,21 @@ class MetadataCalls:
         Store that a copy starts: *segment* in state COPY_SEGMENT_STARTED. Errors:
         `EventWriter.write`.
         """
+        require_event(segment, SegmentMetadata)
         return await self._engine.write(segment, timeout_s=timeout_s)
 
     async def update_segment(
         self, update: SegmentUpdate, *, timeout_s: float | None = None
     ) -> WrittenEvent:
         """Store that a segment is copied, being deleted or deleted."""
+        require_event(update, SegmentUpdate)
         return await self._engine.write(update, timeout_s=timeout_s)
 
     async def put_partition_delete(
         self, delete: PartitionDelete, *, timeout_s: float | None = None
     ) -> WrittenEvent:
         """Store how far the deletion of a user partition is."""
+        require_event(delete, PartitionDelete)
         return await self._engine.write(delete, timeout_s=timeout_s)
 
     async def store(
@@ -105,6 +117,7 @@ class MetadataCalls:
         timeout_s: float | None = None,
     ) -> WrittenEvent | StoredNotAssigned:
         """Store *event* also where its user partition is not assigned here."""
+        require_event(event, SegmentMetadata, SegmentUpdate, PartitionDelete)
         return await self._engine.store(event, timeout_s=timeout_s)
 
     # ------------------------------------------------------------------------------- reads
@@ -121,6 +134,8 @@ class MetadataCalls:
     ) -> list[SegmentMetadata | RlmmError | None]:
         """Return an answer to each look-up, in their order; a refused one has its error there."""
         lookups = list(lookups)
+        for lookup in lookups:
+            _require_lookup(lookup)
         await wait_fresh(self._engine, {partition for partition, _, _ in lookups}, **options)
         return self.reads.segments_for(lookups)
 
@@ -128,6 +143,7 @@ class MetadataCalls:
         self, segment_id: SegmentId, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
         """Return the segment in any state, unless its deletion is finished."""
+        require_segment_id(segment_id)
         await self._wait(segment_id.partition, **options)
         return self.reads.segment(segment_id)
 
@@ -182,6 +198,7 @@ class MetadataCalls:
         return self.reads.partition_delete(partition)
 
     async def _wait(self, partition: TopicIdPartition, **options: Unpack[ReadOptions]) -> None:
+        require_partition(partition)
         await wait_fresh(self._engine, [partition], **options)
 
     # ---------------------------------------------------------------------------- snapshots
@@ -199,3 +216,10 @@ class MetadataCalls:
 
     def statistics(self) -> EngineStatistics:
         return self._engine.statistics()
+
+
+def _require_lookup(lookup: object) -> None:
+    if not isinstance(lookup, tuple) or len(lookup) != LOOKUP_PARTS:
+        msg = f"a look-up must be a partition, a leader epoch and an offset, got {lookup!r}"
+        raise InvalidArgument(msg)
+    require_partition(lookup[0])

@@ -80,11 +80,9 @@ def _fence(event: SegmentUpdate, state: PartitionState) -> Rejected | None:
     started = SegmentState.COPY_SEGMENT_STARTED
     if broker != event.broker_id.to_bytes(4, signed=True):
         return Rejected(RejectReason.NOT_THE_COPIER, started, event.state)
-    if all(
-        _is_copied_by_another(state, broker, epoch, first, last)
-        for epoch, first, last in epoch_ranges(row)
-        if first <= last
-    ):
+    ranges = [(epoch, first, last) for epoch, first, last in epoch_ranges(row) if first <= last]
+    # Without any range no copy can hold what this one has; Kafka accepts it.
+    if ranges and all(_is_copied_by_another(state, broker, *one) for one in ranges):
         return Rejected(RejectReason.COPIED_BY_ANOTHER, started, event.state)
     return None
 

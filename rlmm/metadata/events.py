@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import (
     SegmentId,
     TopicIdPartition,
     Uuid,
     require_int32,
     require_int64,
+    require_partition,
+    require_segment_id,
     require_uuid,
 )
 from rlmm.metadata.segment import (
@@ -33,6 +36,7 @@ class SegmentUpdate:
     state: SegmentState
 
     def __post_init__(self) -> None:
+        require_segment_id(self.id)
         require_int32("broker id", self.broker_id)
         require_int64("event timestamp", self.event_timestamp_ms)
         require_custom_metadata(self.custom_metadata)
@@ -47,6 +51,7 @@ class PartitionDelete:
     state: PartitionDeleteState
 
     def __post_init__(self) -> None:
+        require_partition(self.partition)
         require_int32("broker id", self.broker_id)
         require_int64("event timestamp", self.event_timestamp_ms)
         require_state(self.state, PartitionDeleteState)
@@ -84,3 +89,11 @@ class SegmentSnapshot:
 
 
 Event = SegmentMetadata | SegmentUpdate | PartitionDelete | SegmentSnapshot
+
+
+def require_event(event: object, *kinds: type[Event]) -> None:
+    """Refuse an *event* of another kind: a slip could mark a partition for deletion."""
+    if not isinstance(event, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        msg = f"the event must be a {names}, got {event!r}"
+        raise InvalidArgument(msg)

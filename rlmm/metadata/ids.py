@@ -115,10 +115,23 @@ class SegmentId:
     uuid: Uuid
 
     def __post_init__(self) -> None:
+        require_partition(self.partition)
         require_uuid("segment id", self.uuid)
 
     def __str__(self) -> str:
         return f"{self.partition}/{self.uuid}"
+
+
+def require_partition(value: object) -> None:
+    if not isinstance(value, TopicIdPartition):
+        msg = f"a user partition must be a TopicIdPartition, got {value!r}"
+        raise InvalidArgument(msg)
+
+
+def require_segment_id(value: object) -> None:
+    if not isinstance(value, SegmentId):
+        msg = f"a segment's id must be a SegmentId, got {value!r}"
+        raise InvalidArgument(msg)
 
 
 _SET_PARTITION = SegmentId.__dict__["partition"].__set__

@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.ids import SegmentId, require_int32, require_int64
+from rlmm.metadata.ids import SegmentId, require_int32, require_int64, require_segment_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -157,6 +157,7 @@ class SegmentMetadata:
     txn_index_empty: bool = False
 
     def __post_init__(self) -> None:
+        require_segment_id(self.id)
         validate_range(self.start_offset, self.last_offset)
         object.__setattr__(self, "epochs", require_epochs(self.epochs))
         require_state(self.state, SegmentState)

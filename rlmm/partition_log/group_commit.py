@@ -8,6 +8,7 @@ began. No task is involved, so no caller's cancellation stops a sync or touches 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from rlmm.partition_log.partition import PartitionLog
     from rlmm.partition_log.segment import Segment
     from rlmm.partition_log.store import PartitionStore, SyncWork
+
+_log = logging.getLogger(__name__)
+
+_AGAIN_S = 1.0
+"""Pause behind a sync for which no thread could be started; its appends wait meanwhile."""
 
 
 class GroupCommit:
@@ -59,9 +65,17 @@ class GroupCommit:
         work = self._store.sync_work()
         if work is None:
             return
-        self.sync_count += 1
         loop = asyncio.get_running_loop()
-        self._running = loop.run_in_executor(self._pool, self._store.blocking_sync, work)
+        try:
+            self._running = loop.run_in_executor(self._pool, self._store.blocking_sync, work)
+        except RuntimeError as error:  # the process may have no more threads
+            _log.warning(
+                "%s: no sync was begun, the next attempt is in %g s: %s",
+                self._store.name, _AGAIN_S, error,
+            )  # fmt: skip
+            self._next = loop.call_later(_AGAIN_S, self.start)
+            return
+        self.sync_count += 1
         self._running.add_done_callback(partial(self._end, work))
 
     async def wait(self, next_offset: int) -> None:

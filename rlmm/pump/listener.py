@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.errors import Unresolved
+    from rlmm.errors import RlmmError
     from rlmm.log.protocol import LogIdentity
     from rlmm.log.replay_progress import Fact, ReplayHistory, ReplayProgress
     from rlmm.metadata.assignment import Assignment
@@ -48,7 +48,7 @@ class PositionListener(Protocol):
     def advance(self, partition: int, position: int) -> None:
         """The follower applied everything below *position*."""
 
-    def fail(self, partition: int, error: type[Unresolved], message: str) -> None:
+    def fail(self, partition: int, error: type[RlmmError], message: str) -> None:
         """End the waits for *partition*: its position is never reported again."""
 
 

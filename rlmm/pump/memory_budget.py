@@ -13,13 +13,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from rlmm.base.doorbell import Doorbell
-from rlmm.base.threads import in_own_thread
 from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError, OverBudget
 from rlmm.metadata.ids import INT64_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Callable, Iterator
 
 _log = logging.getLogger("rlmm.pump.budget")
 
@@ -71,9 +70,12 @@ class MemoryUsage:
     total_bytes: int
 
 
-async def measure_memory() -> MemoryUsage:
-    """Within a container its limit counts, where that is less."""
-    return await in_own_thread("memory", lambda: MemoryUsage(_resident_bytes(), _total_bytes()))
+def measure_memory() -> MemoryUsage:
+    """
+    Return the memory of this process and of the machine, or of the container where that is less.
+    Asks the kernel, never a disk, so it needs no thread.
+    """
+    return MemoryUsage(_resident_bytes(), _total_bytes())
 
 
 def _resident_bytes() -> int:
@@ -93,7 +95,7 @@ class Budget:
     def __init__(
         self,
         settings: MemorySettings,
-        measure: Callable[[], Awaitable[MemoryUsage]] = measure_memory,
+        measure: Callable[[], MemoryUsage] = measure_memory,
     ) -> None:
         self._settings = settings
         self._alert = self._limit = 0
@@ -104,11 +106,11 @@ class Budget:
         self._is_alert = False
         self.is_exhausted = False
 
-    async def look(self) -> None:
+    def look(self) -> None:
         try:
-            memory = await self._measure()
-        except OSError as error:
-            _log.warning("memory could not be measured, the last figure holds: %s", error)
+            memory = self._measure()
+        except (OSError, MemoryError, ValueError) as error:
+            _log.warning("memory could not be measured, the last figure holds: %r", error)
             return
         settings = self._settings
         self._resident = resident = memory.resident_bytes

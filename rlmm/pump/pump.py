@@ -29,7 +29,7 @@ from rlmm.pump.statistics import PumpStatistics
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rlmm.errors import Unresolved
+    from rlmm.errors import RlmmError, Unresolved
     from rlmm.log.protocol import LogIdentity
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.ids import TopicIdPartition
@@ -85,7 +85,8 @@ class Pump:
                 self._connection.trouble = str(first_of(errors))
                 cluster = {"cluster_id": identity.cluster_id}
                 _log.error("%s: everything is read anew", self._connection.trouble, extra=cluster)
-                self._end_all(OutcomeUnknown, "the metadata topic was recreated")
+                detail = "the metadata topic was recreated, its offsets are those of another topic"
+                self._end_all(OutcomeUnknown, detail, LogRecreated)
             finally:
                 self._identity = None
             _stay_cancelled()
@@ -182,9 +183,8 @@ class Pump:
             await asyncio.sleep(self._context.settings.bounds_interval_ms / 1_000)
 
     async def _watch_memory(self) -> None:
-        """Measure on a timer of its own: a measurement that hangs must not delay a judgement."""
         while True:
-            await self._context.budget.look()
+            self._context.budget.look()
             await asyncio.sleep(self._context.settings.bounds_interval_ms / 1_000)
 
     # -------------------------------------------------------------------------- assignment
@@ -248,6 +248,7 @@ class Pump:
                 partition,
                 AssignmentLost,
                 f"metadata partition {partition} is not assigned to this service any more",
+                AssignmentLost,
             )
         for partition in sorted(wanted - self._followers.keys()):
             follower = Follower(partition, self._context)
@@ -262,21 +263,20 @@ class Pump:
             )
         self._changed.ring()
 
-    def _end(self, partition: int, error: type[Unresolved], message: str) -> None:
+    def _end(
+        self, partition: int, error: type[Unresolved], message: str, of_readers: type[RlmmError]
+    ) -> None:
+        """End the follower of *partition*; writers that wait get *error*, readers *of_readers*."""
         follower = self._followers.pop(partition)
         follower.close(error, message)
         self._ended.add(follower.tally)
         self._running.pop(partition).cancel()
         self._context.listener.end_partition(partition)
-        self._context.waits.fail(
-            partition,
-            AssignmentLost,
-            f"metadata partition {partition} is not read by this service any more",
-        )
+        self._context.waits.fail(partition, of_readers, message)
 
-    def _end_all(self, error: type[Unresolved], message: str) -> None:
+    def _end_all(self, error: type[Unresolved], message: str, of_readers: type[RlmmError]) -> None:
         for partition in list(self._followers):
-            self._end(partition, error, message)
+            self._end(partition, error, message, of_readers)
 
     # ------------------------------------------------------------------------ from outside
 

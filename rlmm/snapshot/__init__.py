@@ -11,6 +11,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `atomic`: One file written so that a crash leaves the old or the new one.
 - `catalog`: Which snapshots exist, and where; sets aside and prunes.
 - `decoding`: A file to its header and images, piece by piece; nothing is trusted.
+- `disk_turns`: A few threads at a time; one that hangs holds up no other partition.
 - `encoding`: A header and images to a file, piece by piece.
 - `files`: One file verified, read and written; errors name its path.
 - `folder_check`: The files in a folder, each with its header or its fault.

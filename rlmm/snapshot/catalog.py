@@ -19,7 +19,7 @@ from urllib.parse import quote
 from rlmm.snapshot.atomic import TEMPORARY
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Callable, Container
     from pathlib import Path
 
     from rlmm.log.protocol import LogIdentity
@@ -118,16 +118,16 @@ class Catalog:
         ]
         return sorted(found, key=lambda stored: stored.position, reverse=True)
 
-    def sweep(self) -> list[Path]:
-        """Remove the unfinished files of a crash, and return their paths."""
+    def sweep(self, partition: int, go_on: Callable[[], None] = lambda: None) -> list[Path]:
+        """Remove the unfinished files of a crash, each after *go_on*, and return their paths."""
         left = []
-        for partition in self.partitions():
-            folder = self.folder_of(partition)
-            for name in self._sizes(folder):
-                found = _NAME.fullmatch(name)
-                if found is not None and found["mark"] == TEMPORARY:
-                    self._disk.remove(folder / name)
-                    left.append(folder / name)
+        folder = self.folder_of(partition)
+        for name in self._sizes(folder):
+            found = _NAME.fullmatch(name)
+            if found is not None and found["mark"] == TEMPORARY:
+                go_on()
+                self._disk.remove(folder / name)
+                left.append(folder / name)
         return left
 
     def set_aside(self, stored: CatalogEntry) -> None:

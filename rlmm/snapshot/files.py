@@ -87,14 +87,19 @@ class SnapshotReadPass:
 
 
 @contextmanager
-def opened(disk: SnapshotDisk, path: Path) -> Iterator[SnapshotFile]:
-    """Open a snapshot; errors about its content carry its path."""
+def opened(
+    disk: SnapshotDisk, path: Path, go_on: Callable[[], None] = lambda: None
+) -> Iterator[SnapshotFile]:
+    """Open a snapshot; errors about its content carry its path. *go_on* precedes each read."""
     descriptor = disk.open(path, os.O_RDONLY)
+
+    def read_at(size: int, position: int) -> bytes:
+        go_on()
+        return disk.read(descriptor, size, position)
+
     try:
         with naming(str(path)):
-            yield SnapshotFile(
-                lambda size, position: disk.read(descriptor, size, position), disk.size(descriptor)
-            )
+            yield SnapshotFile(read_at, disk.size(descriptor))
     finally:
         disk.close(descriptor)
 
@@ -113,19 +118,23 @@ def naming(name: str) -> Iterator[None]:
         raise SnapshotCorrupt(msg) from error
 
 
-def partition_counts(root: Path, identity: LogIdentity, disk: SnapshotDisk) -> frozenset[int]:
-    """Return the counts in the newest snapshot headers of the topic of *identity*. Blocks."""
+def partition_counts(
+    root: Path, identity: LogIdentity, disk: SnapshotDisk, go_on: Callable[[], None]
+) -> Iterator[int]:
+    """
+    Yield the counts in the newest snapshot headers of the topic of *identity*. Blocks. *go_on* is
+    called before each metadata partition and each read.
+    """
     catalog = Catalog(identity_folder(root, identity), disk)
-    counts = set()
     for partition in catalog.partitions():
+        go_on()
         with suppress(SnapshotError, OSError):
             for stored in catalog.newest_first(partition)[:1]:
-                with opened(disk, stored.path) as file:
+                with opened(disk, stored.path, go_on) as file:
                     found = file.peek().identity
                 ours = identity.cluster_id, identity.topic_id
                 if (found.cluster_id, found.topic_id) == ours:
-                    counts.add(found.partition_count)
-    return frozenset(counts)
+                    yield found.partition_count
 
 
 def require_identity(header: SnapshotHeader, identity: LogIdentity) -> None:

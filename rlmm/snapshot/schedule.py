@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rlmm.base.log_context import bound
 from rlmm.errors import SnapshotError, SnapshotRefused
+from rlmm.snapshot.disk_turns import AT_A_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -55,7 +57,7 @@ class SnapshotWriterStatistics:
     last_failure_ms: int | None
     last_failure: str | None
     writing: int | None
-    """The metadata partition that is being written now."""
+    """The metadata partition that is being written now; the lower one where there are two."""
     saved: Mapping[int, SavedSnapshot]
     """By metadata partition, also those read at the start: `written_ms` begins their age."""
 
@@ -68,12 +70,13 @@ class SnapshotWriter:
         self._store = store
         self._interval_s = store.settings.interval_ms / 1_000
         self._due_s: dict[int, float] = {}
-        self._turn = asyncio.Lock()
+        self._turn = asyncio.Semaphore(AT_A_TIME)
+        self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._written = self._written_bytes = self._failures = self._refused = 0
         self._last_success_ms: int | None = None
         self._last_failure_ms: int | None = None
         self._last_failure: str | None = None
-        self._writing: int | None = None
+        self._writing: set[int] = set()
 
     async def run(self) -> None:
         """Write each partition that changed, within its interval, until cancelled."""
@@ -98,11 +101,22 @@ class SnapshotWriter:
         wanted = self._source.positions().keys() if partitions is None else partitions
         done: dict[bool | None, list[int]] = {True: [], False: [], None: []}
         failed: dict[int, SnapshotError] = {}
-        for partition in sorted(wanted):
+
+        async def save(partition: int) -> bool | SnapshotError | None:
             try:
-                done[await self._save(partition)].append(partition)
+                return await self._save(partition)
             except SnapshotError as error:
-                failed[partition] = error
+                return error
+
+        partitions = sorted(wanted)
+        # Side by side: a partition whose disk hangs must not keep the others from theirs.
+        for partition, saved in zip(
+            partitions, await asyncio.gather(*map(save, partitions)), strict=True
+        ):
+            if isinstance(saved, SnapshotError):
+                failed[partition] = saved
+            else:
+                done[saved].append(partition)
         return FlushResult(tuple(done[True]), tuple(done[False]), tuple(done[None]), failed)
 
     def statistics(self) -> SnapshotWriterStatistics:
@@ -116,7 +130,7 @@ class SnapshotWriter:
             self._last_success_ms,
             self._last_failure_ms,
             self._last_failure,
-            self._writing,
+            min(self._writing, default=None),
             self._store.statistics().saved,
         )
 
@@ -134,14 +148,14 @@ class SnapshotWriter:
     async def _save(self, partition: int) -> bool | None:
         """Return whether a snapshot was written; `False`: nothing changed, `None`: no state."""
         with bound(metadata_partition=partition):
-            async with self._turn:
+            async with self._locks[partition], self._turn:
                 return await self._save_alone(partition)
 
     async def _save_alone(self, partition: int) -> bool | None:
         position = self._source.positions().get(partition)
         if position is None or self._is_saved(partition, position):
             return None if position is None else False
-        self._writing = partition
+        self._writing.add(partition)
         try:
             frozen = await self._source.freeze(partition)
             if frozen is None or self._is_saved(partition, frozen.position):
@@ -150,8 +164,13 @@ class SnapshotWriter:
         except SnapshotError as error:
             self._note_failure(error)
             raise
+        except MemoryError as error:
+            msg = f"metadata partition {partition}: no snapshot written: there is no memory for it"
+            failure = SnapshotError(msg)
+            self._note_failure(failure)
+            raise failure from error
         finally:
-            self._writing = None
+            self._writing.discard(partition)
         self._written += 1
         self._written_bytes += written.size_bytes
         self._last_success_ms = self._store.clock.now_ms()

@@ -1,15 +1,17 @@
-"""The store of one log's snapshots: one thread reads files and another one writes them."""
+"""
+The store of one log's snapshots: threads read and write them. A disk that hangs on one holds up no
+other metadata partition, and the wait for it ends.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SystemClock
-from rlmm.base.threads import in_background
-from rlmm.errors import ConfigError
+from rlmm.errors import ConfigError, SnapshotError
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
+from rlmm.snapshot.disk_turns import DiskTurns
 from rlmm.snapshot.format import SnapshotHeader
 from rlmm.snapshot.refusals import RefusalKind, Refusals, SnapshotRefusal
 from rlmm.snapshot.settings import SnapshotSettings
@@ -27,6 +29,13 @@ if TYPE_CHECKING:
     from rlmm.snapshot.atomic import SnapshotDisk
     from rlmm.snapshot.catalog import CatalogEntry
     from rlmm.snapshot.source import ShardImages
+
+_READ_STALL_S = 30.0
+"""Longest time without a byte; afterwards the log is read instead."""
+_WRITE_STALL_S = 120.0
+"""A sync of a large file is one step, and may take a slow disk that long."""
+_ROOT = -1
+"""In place of a metadata partition: all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +84,10 @@ class SnapshotStore:
         self.clock: Clock = SystemClock() if clock is None else clock
         self._identity = identity
         self._shelf = SnapshotFolder(root, identity, make_shard, self.settings, disk)
-        self._reading = asyncio.Lock()
-        self._writing = asyncio.Lock()
+        niceness = self.settings.niceness
+        self._reads = DiskTurns("snapshot-read", _READ_STALL_S, niceness)
+        self._writes = DiskTurns("snapshot-write", _WRITE_STALL_S, niceness)
+        self._room = DiskTurns("snapshot-room", _READ_STALL_S, niceness)
         self._saved: dict[int, SavedSnapshot] = {}
         self._refusals = Refusals()
         self._restored = 0
@@ -101,7 +112,8 @@ class SnapshotStore:
         Never raises for a file: each that is not used is logged, counted by kind and named. One
         beyond *next_offset* is set aside as well, for the log has another history there: when it
         has grown past such a snapshot, that would look like one of its own. With *log_start* 0 one
-        before the log start offset fits, too. Cancelled, it ends after the next user partition.
+        before the log start offset fits, too. One that the disk does not read in time counts as
+        unreadable. Cancelled, it ends after the next read or user partition.
         """
 
         def work(
@@ -109,8 +121,10 @@ class SnapshotStore:
         ) -> tuple[tuple[CatalogEntry, SnapshotHeader, Shard] | None, list[SnapshotRefusal]]:
             return self._shelf.restore(given, partition, log_start, next_offset)
 
-        async with self._reading:
-            found, refusals = await in_background(work, "snapshot-read", self.settings.niceness)
+        try:
+            found, refusals = await self._reads.do(partition, work)
+        except (OSError, MemoryError) as error:
+            found, refusals = None, [self._shelf.unread(partition, error)]
         self._note(refusals)
         if found is None:
             self._saved.pop(partition, None)
@@ -124,13 +138,17 @@ class SnapshotStore:
         def work(_: BackgroundWork) -> int | None:
             return self._shelf.free_bytes()
 
-        self.free_bytes = await in_background(work, "snapshot-room", self.settings.niceness)
+        try:
+            self.free_bytes = await self._room.do(_ROOT, work)
+        except (OSError, MemoryError):
+            self.free_bytes = None
 
     async def write(self, frozen: ShardImages) -> SavedSnapshot:
         """
         Put a snapshot on the medium, then remove those that it replaces. Raises `SnapshotRefused`
         when it would leave too little room on the disk, and `SnapshotError` when it cannot be
-        written; the others stay then, also when cancelled, which takes effect after the next block.
+        written, or not in time; the others stay then, also when cancelled, which takes effect after
+        the next block.
         """
         saved = self._saved.get(frozen.partition)
         expected_bytes = 0 if saved is None else saved.size_bytes
@@ -151,8 +169,12 @@ class SnapshotStore:
             self._shelf.prune(written, damaged, foreign)
             return written
 
-        async with self._writing:
-            written = await in_background(work, "snapshot-write", self.settings.niceness)
+        try:
+            written = await self._writes.do(frozen.partition, work)
+        except (OSError, MemoryError) as error:
+            where = f"metadata partition {frozen.partition} at position {frozen.position}"
+            msg = f"{where}: no snapshot written: {error!r}"
+            raise SnapshotError(msg) from error
         require_valid(frozen)  # it was set aside since it was written
         self._refusals.forget(written.path)
         return self._keep(written, header.written_ms)

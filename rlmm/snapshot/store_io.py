@@ -47,7 +47,7 @@ class SnapshotFolder:
         self._settings = settings
         self._disk = disk
         self._catalog = Catalog(identity_folder(root, identity), disk)
-        self._is_swept = False
+        self._swept: set[int] = set()
         self._durable: set[Path] = set()
         """Folders whose names are on the medium."""
 
@@ -57,7 +57,7 @@ class SnapshotFolder:
         self, given: BackgroundWork, partition: int, log_start: int, next_offset: int
     ) -> tuple[tuple[CatalogEntry, SnapshotHeader, Shard] | None, list[SnapshotRefusal]]:
         """Return the newest snapshot that is good and fits, its state, and newer refusals."""
-        fitting, refusals = self.fitting(partition, log_start, next_offset)
+        fitting, refusals = self.fitting(given, partition, log_start, next_offset)
         for stored in fitting:
             try:
                 header, shard = self._load(given, stored)
@@ -68,21 +68,23 @@ class SnapshotFolder:
         return None, refusals
 
     def fitting(
-        self, partition: int, log_start: int, next_offset: int
+        self, given: BackgroundWork, partition: int, log_start: int, next_offset: int
     ) -> tuple[list[CatalogEntry], list[SnapshotRefusal]]:
         """
         Return the snapshots whose position fits, the newest first, and the refusals of others. Sets
-        aside snapshots beyond the log end offset; the first call removes unfinished files.
+        aside snapshots beyond the log end offset; the first call for *partition* removes its
+        unfinished files.
         """
         fitting: list[CatalogEntry] = []
         refusals: list[SnapshotRefusal] = []
         try:
-            self._sweep()
+            if partition not in self._swept:
+                self._sweep(given, partition)
             found = self._catalog.newest_first(partition)
         except OSError as error:
-            folder = CatalogEntry(self._catalog.folder_of(partition), partition, 0, 0)
-            return [], [_refused(folder, RefusalKind.UNREADABLE, str(error))]
+            return [], [self.unread(partition, error)]
         for stored in found:
+            given.go_on()  # a caller that has gone may have written newer ones
             if stored.position > next_offset:
                 refusals.append(self._set_aside(stored, next_offset))
             elif stored.position < log_start:
@@ -92,11 +94,15 @@ class SnapshotFolder:
                 fitting.append(stored)
         return fitting, refusals
 
-    def _sweep(self) -> None:
-        if not self._is_swept:
-            for path in self._catalog.sweep():
-                _log.info("removed %s: a crash left it unfinished", path)
-            self._is_swept = True
+    def unread(self, partition: int, error: Exception) -> SnapshotRefusal:
+        """Return the refusal of all snapshots of *partition*, which the disk did not read."""
+        folder = CatalogEntry(self._catalog.folder_of(partition), partition, 0, 0)
+        return _refused(folder, RefusalKind.UNREADABLE, str(error))
+
+    def _sweep(self, given: BackgroundWork, partition: int) -> None:
+        for path in self._catalog.sweep(partition, given.go_on):
+            _log.info("removed %s: a crash left it unfinished", path)
+        self._swept.add(partition)
 
     def _set_aside(self, stored: CatalogEntry, next_offset: int) -> SnapshotRefusal:
         detail = f"the log holds its history up to {next_offset} at most; set aside"
@@ -110,7 +116,7 @@ class SnapshotFolder:
 
     def _load(self, given: BackgroundWork, stored: CatalogEntry) -> tuple[SnapshotHeader, Shard]:
         """Verify in one pass, then import in another, one user partition at a time."""
-        with opened(self._disk, stored.path) as file:
+        with opened(self._disk, stored.path, given.go_on) as file:
             header = file.verify()
             require_identity(header, self._identity)
             require_place(header, stored.partition, stored.position)

@@ -12,6 +12,7 @@ from tools import documents
 MAY_CREATE_TASKS = {
     "broker_adapter/client.py",
     "rlmm/access/handshakes.py",
+    "rlmm/base/loop_call.py",
     "rlmm/cli/service/data_folder.py",
     "rlmm/engine/engine.py",
     "rlmm/inspection/replay.py",

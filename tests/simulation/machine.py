@@ -291,6 +291,5 @@ class Machine:
     def _sent(self, place: int, value: bytes) -> None:
         self._judge.see_append(self, place, value)
 
-    async def _measure(self) -> MemoryUsage:
-        await asyncio.sleep(0)
+    def _measure(self) -> MemoryUsage:
         return MemoryUsage(self.resident, 1 << 40)

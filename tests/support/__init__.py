@@ -9,6 +9,7 @@ Modules that tests of every area use:
     manual_clock  a clock that moves only when a test says so
     memory        the peak of traced memory that a block may take
     blocking      finds calls of ours that block the event loop
+    forks         forked children of a test
 
 Packages, each of which lists its modules in its `__init__`:
 

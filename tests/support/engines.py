@@ -34,7 +34,7 @@ START_MS = 1_700_000_000_000
 ROOM = MemorySettings(alert_bytes=1 << 50, limit_bytes=1 << 50)
 
 
-async def no_memory() -> MemoryUsage:
+def no_memory() -> MemoryUsage:
     return MemoryUsage(0, 1 << 50)
 
 

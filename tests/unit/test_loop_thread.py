@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-import select
-import signal
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, assert_type
 
 import pytest
 
+from broker_adapter.blocking import BlockingVerbs
+from broker_adapter.stand_in import StandInService
+from rlmm.base import loop_call
+from rlmm.base.loop_call import LoopCall
 from rlmm.base.loop_thread import BlockingCalls, LoopThread, blocking, called
 from rlmm.errors import InvalidArgument, Stopped
+from tests.support.builders import started
+from tests.support.forks import in_a_child
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 NAME = "a-loop-of-its-own"
 DEADLINE_S = 30.0
+SHORT_S = 0.05
 
 
 @pytest.fixture
@@ -85,25 +90,6 @@ def test_call_or_close_when_on_the_loop_itself_then_is_refused(thread: LoopThrea
         thread.call(thread.close)
 
 
-def in_a_child(work: Callable[[], str]) -> str:
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(writing, work().encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    try:
-        if select.select([reading], [], [], DEADLINE_S)[0]:
-            return os.read(reading, 4_096).decode()
-        os.kill(child, signal.SIGKILL)
-    finally:
-        os.close(reading)
-        os.waitpid(child, 0)
-    return ""
-
-
 @pytest.mark.parametrize("is_busy", [False, True], ids=["idle", "locked"])
 def test_call_when_made_by_a_fork_then_is_refused(thread: LoopThread, is_busy: bool) -> None:
     """A forked process has no such thread: its call is refused, and the parent goes on."""
@@ -127,28 +113,22 @@ def test_call_when_made_by_a_fork_then_is_refused(thread: LoopThread, is_busy: b
 
 def test_call_when_interrupted_cancels(thread: LoopThread, monkeypatch: pytest.MonkeyPatch) -> None:
     """The interrupted call is cancelled on the loop."""
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
 
     async def long() -> None:
+        begun.set()
         try:
             await asyncio.sleep(DEADLINE_S)
         except asyncio.CancelledError:
             ended.set()
             raise
 
-    class Interrupted(Future[Any]):
-        def result(self, timeout: float | None = None) -> Any:
-            raise KeyboardInterrupt
-
-    submit = thread._submit
-
-    def interrupted(work: Any) -> Any:
-        future = submit(work)
-        future.__class__ = Interrupted
-        return future
+    def interrupted(*_: object) -> bool:
+        assert begun.wait(DEADLINE_S)
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(thread, "_submit", interrupted)
+        patch.setattr(LoopCall, "_is_over", interrupted)
         with pytest.raises(KeyboardInterrupt):
             thread.wait(long())
     thread.call(lambda: None)
@@ -253,3 +233,19 @@ async def test_blocking_verb_when_called_on_an_event_loop_then_refused(thread: L
     client = BlockingClient(thread)
     with pytest.raises(InvalidArgument, match="use the client itself"):
         client.count(1)
+
+
+def test_client_when_its_loop_does_not_turn_then_calls_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A blocking client's question is `Stopped` by its deadline, and so is a write not begun."""
+    monkeypatch.setattr(loop_call, "GRACE_S", SHORT_S)
+    client = BlockingVerbs(StandInService().client)
+    may_go_on = threading.Event()
+    client._thread._loop.call_soon_threadsafe(may_go_on.wait, DEADLINE_S)
+    try:
+        with pytest.raises(Stopped, match="has not turned"):
+            client.ping(timeout_s=SHORT_S)
+        with pytest.raises(Stopped, match="was not begun"):
+            client.add_segment(started("a"), timeout_s=SHORT_S)
+    finally:
+        may_go_on.set()
+        client.close()

@@ -215,9 +215,14 @@ class FaultySnapshotDisk(NamedCallsDisk):
         return super().free_bytes(folder) if self.free is None else self.free
 
 
-async def at_once(work: Callable[[BackgroundWork], Any], name: str, niceness: int = 0) -> Any:
+async def at_once(
+    work: Callable[[BackgroundWork], Any],
+    name: str,
+    niceness: int = 0,
+    stall_s: float | None = None,
+) -> Any:
     """Stand in for a background thread on virtual time: done within one turn of the loop."""
-    del name, niceness
+    del name, niceness, stall_s
     await asyncio.sleep(0)
     return work(BackgroundWork())
 

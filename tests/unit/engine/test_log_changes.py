@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.engine.engine import Engine, EngineParts, EngineSettings
-from rlmm.errors import LogTruncated, NotReady, UnknownPartition
+from rlmm.errors import LogRecreated, LogTruncated, NotReady, UnknownPartition
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.snapshot.atomic import SnapshotDisk
@@ -97,6 +97,17 @@ async def test_log_when_a_seen_end_is_cut_off_then_the_gate_opens_again() -> Non
         await asyncio.sleep(120)
         assert engine.statistics().gates[place] == "open"
         assert len(ids(engine)) == 6
+
+
+async def test_wait_when_the_topic_is_made_anew_then_says_so_and_not_that_it_moved() -> None:
+    """A reader of an offset of the old topic is told `log-recreated`, as all is assigned still."""
+    async with opened(started("a"), finished("a")) as (world, engine, place):
+        waiting = asyncio.create_task(engine.wait_reached({place: 100}, timeout_s=60))
+        await until(lambda: engine.statistics().barrier.waiting == 1)
+        world.script.recreate_topic()
+        with pytest.raises(LogRecreated, match="was recreated"):
+            await waiting
+        assert engine.statistics().barrier.failed == 1
 
 
 async def test_f6_topic_when_made_anew_then_nothing_of_the_old_one_is_answered() -> None:

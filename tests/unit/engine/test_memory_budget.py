@@ -19,7 +19,7 @@ class Resident:
     def __init__(self) -> None:
         self.bytes = 0
 
-    async def measure(self) -> MemoryUsage:
+    def measure(self) -> MemoryUsage:
         return MemoryUsage(self.bytes, 1 << 40)
 
 

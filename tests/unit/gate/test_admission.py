@@ -370,3 +370,26 @@ def test_who_was_let_in_when_another_shard_is_held_then_is_answered_from_that() 
     gate.set_shard(PLACE, PythonShard(PLACE))
     after = gate.admit(TP), gate.admit_stored(TP)
     assert not {id(shard) for shard in before} & {id(shard) for shard in after}
+
+
+@pytest.mark.parametrize(
+    ("why", "target"),
+    [
+        (NotReadyReason.REPLAYING, 9),
+        (NotReadyReason.BEHIND, 3),
+        (NotReadyReason.END_UNKNOWN, 3),
+        (NotReadyReason.OVER_BUDGET, 3),
+    ],
+)
+def test_f32_refusal_then_names_the_offset_that_is_waited_for(
+    why: NotReadyReason, target: int
+) -> None:
+    """The target is that of the replay while it runs, and the high watermark from then on."""
+    gate = loading()
+    gate.set_shard(PLACE, PythonShard(PLACE, 2))
+    of_replay = target if why is NotReadyReason.REPLAYING else 0
+    gate.take_fact(PLACE, CaughtUp(), progress(2, of_replay, 3))
+    gate.take_fact(PLACE, FellBehind(why, ""), progress(2, of_replay, 3))
+    error = refusal(gate)
+    assert (error.reason, error.position, error.target) == (why, 2, target)
+    assert error.records_left == target - 2

@@ -213,6 +213,8 @@ def test_f57_finish_by_another_broker_then_is_refused() -> None:
         pytest.param((0, 99), [(0, 99, 1)], False, id="an own copy of the same records"),
         pytest.param((0, 99), [(at, at, 2) for at in range(100)], False, id="too many to look at"),
         pytest.param((0, 99, {0: 0, 1: 50}), [(0, 49, 2)], False, id="one epoch is not copied"),
+        pytest.param((0, 99, {3: 200}), [(0, 99, 2)], False, id="no epoch has an offset in it"),
+        pytest.param((0, 99, {3: 200}), [], False, id="it alone, without an offset of an epoch"),
     ],
 )
 def test_f57_late_finish_when_other_brokers_copied_all_records_then_is_refused(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from itertools import product
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
-from rlmm.metadata.ids import Uuid
+from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import (
     PARTITION_DELETE_TRANSITIONS,
     TRANSITIONS,
@@ -20,6 +20,9 @@ from rlmm.metadata.segment import (
     sorted_epochs,
 )
 from tests.support.builders import finished, partition_delete, segment_id, started, tp, update
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState
@@ -303,3 +306,24 @@ def test_event_when_one_field_differs_then_is_another(event: Kind, changed: Kind
     assert len({event, replace(event), changed}) == 2
     with pytest.raises(AttributeError):
         event.broker_id = 5  # type: ignore[misc]
+
+
+SOUND: dict[str, Callable[[object], object]] = {
+    "segment": lambda it: replace(started("a"), id=it),  # type: ignore[arg-type]
+    "update": lambda it: replace(finished("a"), id=it),  # type: ignore[arg-type]
+    "id": lambda it: SegmentId(it, Uuid(bytes(16))),  # type: ignore[arg-type]
+    "delete": lambda it: replace(
+        partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED),
+        partition=it,  # type: ignore[arg-type]
+    ),
+}
+
+
+@pytest.mark.parametrize("make", SOUND.values(), ids=SOUND)
+@pytest.mark.parametrize("value", [None, "orders-0", 3], ids=repr)
+def test_value_when_its_id_or_partition_is_none_then_is_refused(
+    make: Callable[[object], object], value: object
+) -> None:
+    """What a value is about is checked as its other fields are."""
+    with pytest.raises(InvalidArgument, match=r"must be a (SegmentId|TopicIdPartition)"):
+        make(value)

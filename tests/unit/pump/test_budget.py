@@ -27,7 +27,7 @@ class Resident:
     def __init__(self) -> None:
         self.mib = 0.0
 
-    async def measure(self) -> MemoryUsage:
+    def measure(self) -> MemoryUsage:
         return MemoryUsage(round(self.mib * MIB), 1_000 * MIB)
 
 
@@ -40,7 +40,7 @@ class Held(Budget):
 
     async def at(self, mib: float) -> tuple[bool, bool]:
         self.memory.mib = mib
-        await self.look()
+        self.look()
         return self.statistics().is_alert, self.is_exhausted
 
 
@@ -103,14 +103,14 @@ async def test_limits_when_not_said_then_are_shares_of_what_there_is(
 ) -> None:
     """By default the alert is at 80 % and the limit at 90 % of machine or container."""
     budget = Budget(settings, Resident().measure)
-    await budget.look()
+    budget.look()
     stands = budget.statistics()
     assert (stands.alert_bytes, stands.limit_bytes) == (alert * MIB, limit * MIB)
 
 
 async def test_measurement_then_is_this_process() -> None:
     """The measured memory is positive and less than that of the machine."""
-    memory = await measure_memory()
+    memory = measure_memory()
     assert MIB < memory.resident_bytes < memory.total_bytes
 
 
@@ -241,6 +241,6 @@ async def test_memory_when_a_container_has_less_than_the_machine_then_that_is_al
 ) -> None:
     """The memory is the smaller one of container and machine."""
     monkeypatch.setattr(budget, "container_limit_bytes", lambda: None)
-    machine = (await measure_memory()).total_bytes
+    machine = measure_memory().total_bytes
     monkeypatch.setattr(budget, "container_limit_bytes", lambda: limit)
-    assert (await measure_memory()).total_bytes == min(machine, limit or machine)
+    assert measure_memory().total_bytes == min(machine, limit or machine)

@@ -63,7 +63,7 @@ class Around:
 
     async def writer(self, **settings: int) -> EventWriter:
         budget = Budget(MemorySettings(alert_bytes=80, limit_bytes=100), self.measure)
-        await budget.look()
+        budget.look()
         return EventWriter(
             self,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ class Around:
             is_observer=self.is_observer,
         )
 
-    async def measure(self) -> MemoryUsage:
+    def measure(self) -> MemoryUsage:
         return MemoryUsage(self.resident, 1_000)
 
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:

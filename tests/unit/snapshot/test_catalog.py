@@ -91,7 +91,7 @@ def test_f16_unfinished_files_when_swept_then_are_gone_and_nothing_else(tmp_path
     """The sweep removes unfinished snapshots and leaves all other files."""
     others = (f"{7:020d}.snapshot.tmp", f"{8:020d}.snapshot.void", "notes.tmp")
     catalog = catalog_with(tmp_path, 5, others=others)
-    swept = catalog.sweep()
+    swept = catalog.sweep(3)
     assert [path.name for path in swept] == [f"{7:020d}.snapshot.tmp"]
     assert files_below(tmp_path) == [
         f"3/{5:020d}.snapshot",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, SnapshotRefused
-from rlmm.snapshot import store as store_module
+from rlmm.snapshot import disk_turns
 from rlmm.snapshot.schedule import SnapshotWriter
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.builders import started
@@ -43,7 +43,7 @@ labels = itertools.count()
 @pytest.fixture(autouse=True)
 def nothing_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write files on the event loop: virtual time would pass while a thread works."""
-    monkeypatch.setattr(store_module, "in_background", at_once)
+    monkeypatch.setattr(disk_turns, "in_background", at_once)
 
 
 def source_of(*partitions: int) -> FakeSource:
@@ -261,14 +261,16 @@ async def test_f18_flush_at_the_end_then_a_restart_replays_nothing(tmp_path: Pat
 async def test_f18_flush_when_one_fails_then_the_others_are_written(tmp_path: Path) -> None:
     """The result names which could not be saved, and why."""
     source = source_of(0, 1, 2)
-    disk = FaultySnapshotDisk()
-    store = store_in(tmp_path, disk=disk)
-    writer = SnapshotWriter(source, store)
+    writer = SnapshotWriter(source, store_in(tmp_path))
     freeze = source.freeze
 
+    def unreadable() -> bytes:
+        raise OSError(errno.EIO, "no image")
+
     async def failing_at_1(partition: int):  # type: ignore[no-untyped-def]
-        disk.failing = {"sync": errno.EIO} if partition == 1 else {}
-        return await freeze(partition)
+        frozen = await freeze(partition)
+        assert frozen is not None
+        return replace(frozen, parts=[unreadable]) if partition == 1 else frozen
 
     source.freeze = failing_at_1  # type: ignore[method-assign]
     flushed = await writer.flush()
