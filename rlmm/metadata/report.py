@@ -84,6 +84,17 @@ class Entry:
     value: bytes | None = None
 
 
+class ReportDraft:
+    __slots__ = ("deleted", "entries", "from_offset", "redelivered", "tally")
+
+    def __init__(self, from_offset: int) -> None:
+        self.from_offset = from_offset
+        self.tally = Tally()
+        self.redelivered = 0
+        self.entries: list[Entry] = []
+        self.deleted: list[TopicIdPartition] = []
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """
@@ -125,6 +136,8 @@ class ShardStatistics:
     """Event timestamp of the oldest copy that is still open; `None` when none is."""
     last_timestamp_ms: int | None = None
     """Time of the newest record of the batch that was applied last, as the log has it."""
+    misplaced: int = 0
+    """User partitions whose place is another metadata partition."""
 
 
 class Counters:

@@ -44,6 +44,16 @@ class Shard(Protocol):
     @property
     def position(self) -> int: ...
 
+    @property
+    def user_partitions(self) -> int: ...
+
+    @property
+    def misplaced(self) -> Mapping[bytes, TopicIdPartition]:
+        """By key, the user partitions with events here whose place is another partition; live."""
+
+    def place_among(self, partition_count: int) -> None:
+        """Look from now on for user partitions that are misplaced in a topic of that size."""
+
     def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
         """
         Apply the records from the position on; a redelivery changes nothing. Stops after

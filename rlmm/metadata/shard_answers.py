@@ -55,6 +55,10 @@ class ShardAnswers:
             assert partition is not None, key.hex()
             yield partition
 
+    @property
+    def user_partitions(self) -> int:
+        return len(self._states)
+
     def knows(self, partition: TopicIdPartition) -> bool:
         return partition.key in self._states
 

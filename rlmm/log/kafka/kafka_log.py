@@ -139,6 +139,7 @@ class KafkaLog:
         try:
             async with self._limit(timeout_s):
                 bound = await self._bound_now()
+                self._cluster.refresh()
                 for partition in partitions:
                     require_partition(partition, bound.partition_count)
                 question = self._question(bound, partitions)

@@ -56,6 +56,12 @@ def another_than(bound: LogIdentity | None, view: ClusterView, name: str) -> Log
         return LogRecreated(
             f"this is another cluster: its id was {bound.cluster_id}, now {view.cluster_id}"
         )
+    count = len(view.topic.partitions)
+    if view.topic.topic_id == bound.topic_id and count > bound.partition_count:
+        return LogRecreated(
+            f"topic {name} had {bound.partition_count} partitions and has {count} now, which must "
+            "never change: most user partitions have another place among them"
+        )
     if view.topic.topic_id == bound.topic_id:
         return None
     return LogRecreated(str(replaced(name, bound.topic_id, view.topic.topic_id)))

@@ -11,6 +11,7 @@ from rlmm.errors import (
     AppendUncertain,
     ConfigError,
     InvalidArgument,
+    LogError,
     LogNotPermitted,
     LogRecreated,
     LogUnavailable,
@@ -234,6 +235,20 @@ async def test_f6_read_when_the_topic_is_created_anew_then_ends(start: Start, ha
     kafka.release(0, "Fetch")
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 5
     assert await read_until(log, 4, 0, 1) == [(0, b"new")]
+
+
+async def test_f7_topic_when_it_gets_partitions_then_is_another(connect: Connect) -> None:
+    """F7: calls end with both counts once a broker tells of more partitions than before."""
+    kafka, log = await connect()
+    kafka.add_partitions(5)
+    reading = asyncio.create_task(log.read(0, 0, timeout_s=600))
+    bounds = await log.bounds([0], timeout_s=ANSWER_S)
+    assert not isinstance(bounds[0], LogError)
+    await asyncio.sleep(61)
+    await log.bounds([0], timeout_s=ANSWER_S)
+    with pytest.raises(LogRecreated, match="had 3 partitions and has 5 now"):
+        await reading
+    assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 5
 
 
 async def test_f6_cluster_when_it_is_another_then_nothing_is_answered(connect: Connect) -> None:
