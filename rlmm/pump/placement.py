@@ -3,8 +3,9 @@ The placement of user partitions in the metadata partitions that one engine read
 
 An event in another metadata partition than the place of its user partition proves that a writer
 counted other partitions: the topic got partitions, or that writer is wrong. A question about such a
-user partition is refused. Where a quarter of all is misplaced, the topic itself has another count
-than its writers, any user partition may have events elsewhere, and every question is refused.
+user partition is refused. Where a quarter of all is misplaced, and one former count explains it,
+partitions were added to the topic: any user partition may have events elsewhere, and every question
+is refused.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.shard import Shard
 
-_MISPLACED_MIN = 2
-"""One misplaced user partition says nothing about the others."""
+_MISPLACED_MIN = 4
+"""Fewer misplaced user partitions say nothing about the others: some count often fits by chance."""
+_UNEXPLAINED_MIN = 16
+"""So many are no chance, even where no single count explains them: the topic grew twice."""
 _SHARE = 4
 """Twice as many partitions misplace half of the user partitions, any other growth more."""
 _EVIDENCE_MAX = 16
@@ -51,13 +54,14 @@ class Placement:
         self._reported: dict[int, int] = {}
         """Of each metadata partition, the number of misplaced user partitions that were logged."""
         self._partition_count = 0
-        self._explained = (0, "")
-        """A number of misplaced user partitions, and the count that explains them."""
+        self._explained: tuple[int, list[int]] = (0, [])
+        """A number of misplaced user partitions, and the counts that explain them."""
         self.on_change: Callable[[], None] = lambda: None
         """Judges every metadata partition; followers call it where more is misplaced."""
 
     def connect(self, partition_count: int) -> None:
         self._shards.clear()
+        self._explained = (0, [])
         self._partition_count = partition_count
 
     def look(self, shard: Shard) -> bool:
@@ -83,26 +87,24 @@ class Placement:
         known = sum(shard.user_partitions for shard in self._shards.values())
         if misplaced * _SHARE < known:
             return None
+        fitting = self._former_counts(misplaced)
+        if not fitting and misplaced < _UNEXPLAINED_MIN:
+            return None
+        before = " or ".join(map(str, fitting[-3:])) or "no single number of"
         return (
             f"{misplaced} of {max(known, misplaced)} user partitions have events in another "
-            f"metadata partition than their place among {self._partition_count}; "
-            f"{self._former_count(misplaced)}. The partition count of the metadata topic must "
+            f"metadata partition than their place among {self._partition_count}; they fit a topic "
+            f"of {before} partitions. The partition count of the metadata topic must "
             "never change: make the topic anew with its former count and rebuild it "
             "(docs/operating.md, lost topic)"
         )
 
-    def _former_count(self, misplaced: int) -> str:
+    def _former_counts(self, misplaced: int) -> list[int]:
         if self._explained[0] != misplaced:
-            self._explained = misplaced, self._looked_for()
+            evidence = (
+                (partition_hash(found.topic_id, found.partition), place)
+                for place, shard in self._shards.items()
+                for found in islice(shard.misplaced.values(), _EVIDENCE_MAX)
+            )
+            self._explained = misplaced, counts_that_fit(evidence, self._partition_count)
         return self._explained[1]
-
-    def _looked_for(self) -> str:
-        evidence = (
-            (partition_hash(found.topic_id, found.partition), place)
-            for place, shard in self._shards.items()
-            for found in islice(shard.misplaced.values(), _EVIDENCE_MAX)
-        )
-        fitting = counts_that_fit(evidence, self._partition_count)
-        if not fitting:
-            return "no single count explains them"
-        return f"they fit a topic of {' or '.join(map(str, fitting[-3:]))} partitions"
