@@ -38,6 +38,15 @@ class Disk:
         except OSError:
             return False
 
+    def is_at(self, descriptor: int, path: Path) -> bool:
+        """Return whether *path* still names the open file: it may have been removed or moved."""
+        try:
+            found = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        held = os.fstat(descriptor)
+        return (held.st_dev, held.st_ino) == (found.st_dev, found.st_ino)
+
     def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
         """Write *buffers* in turn at *position*; return the bytes written, fewer on a full disk."""
         written = 0

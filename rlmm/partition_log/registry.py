@@ -134,6 +134,14 @@ class LogRegistry:
         """Return a partition's handle, making its folder; `LogRecreated` for another topic id."""
         return await self._log_of(topic_partition(topic, number), topic_id, may_create=True)
 
+    async def look_again(self, topic: str, number: int) -> PartitionLog:
+        """Return the handle of a partition, once it shows all that its owner has written so far."""
+        log = await self.partition(topic, number)
+        name = topic_partition(topic, number)
+        if log.fault is None:
+            await log.look_again(lambda: self._root.noted_log_start(name))
+        return log
+
     async def reopen(self, topic: str, number: int) -> PartitionLog:
         """Recover a partition, if it is offline, as after a crash, and return its handle."""
         name = topic_partition(topic, number)
@@ -144,6 +152,10 @@ class LogRegistry:
                 await opening.result().stopped()
                 self._recovery_points[name] = opening.result().recovery_point
                 self._moved.discard(opening.result())
+            if self._root.is_read_only:
+                await finished(self._workers.files, self._root.read_notes)
+                self._recovery_points = dict(self._root.recovery_points or {})
+                self._log_starts = dict(self._root.log_starts)
             if self._logs.get(name) is opening and _is_offline(opening):
                 del self._logs[name]
         return await self._log_of(name, None, may_create=False)

@@ -69,7 +69,7 @@ class RootFolder:
             if not is_read_only:
                 root._make()
                 root._take_lock()
-            root._read_notes()
+            root.read_notes()
         except OSError as error:
             root.release()
             if error.errno in NO_ROOM:
@@ -112,6 +112,10 @@ class RootFolder:
                 os.ftruncate(lock, 0)
             finally:
                 os.close(lock)
+
+    def noted_log_start(self, name: TopicPartition) -> int:
+        """Return the log start that the owner of the folder has noted by now, 0 without a note."""
+        return (self._read_offsets(LOG_STARTS) or {}).get(name, 0)
 
     def _make(self) -> None:
         missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
@@ -159,7 +163,8 @@ class RootFolder:
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
 
-    def _read_notes(self) -> None:
+    def read_notes(self) -> None:
+        """Read the check points, which the owner of a folder opened read-only writes on."""
         self.recovery_points = self._read_offsets(RECOVERY_POINTS)
         self.log_starts = self._read_offsets(LOG_STARTS) or {}
         mark = self.path / CLEAN_END

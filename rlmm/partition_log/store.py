@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from rlmm.partition_log.epochs import EpochStarts
     from rlmm.partition_log.names import TopicPartition
+    from rlmm.partition_log.observation import FolderNews
     from rlmm.partition_log.recovery_rules import LogRecoveryResult
     from rlmm.partition_log.shared_resources import LogPlace
 
@@ -254,6 +255,21 @@ class PartitionStore:
     def _note_unsynced(self, segment: Segment) -> None:
         if not self._unsynced or self._unsynced[-1] is not segment:
             self._unsynced.append(segment)
+
+    # following another process
+
+    def take_news(self, news: FolderNews) -> None:
+        """Take in what the owner of the folder has written and deleted; for a read-only store."""
+        for segment, notes, stop, next_offset in news.grown:
+            if segment is not self.active:
+                self._segments = (*self._segments, segment)
+            assert segment.index is not None, segment  # that of an active one is in memory
+            for note in notes:
+                segment.index.note(*note)
+            segment.size, self.next_offset = stop, next_offset
+        if news.gone_count:
+            self.drop_first(news.gone_count)
+        self.log_start = min(max(self.log_start, news.log_start), self.next_offset)
 
     # deleting from the front
 
