@@ -58,6 +58,7 @@ class PythonShard(ShardAnswers):
         self.position = position
         self._states = {}
         self.misplaced = MisplacedPartitions(partition)
+        self.holes_are_damage = False
         self._kept_orders = KeptOrders() if kept_orders is None else kept_orders
         self._counters = Counters()
         self._open: OpenRecordSet | None = None
@@ -196,7 +197,7 @@ class PythonShard(ShardAnswers):
                     _, uuid, target, writer, custom = parts
                     verdict = state.update(uuid, target, writer, custom, offset)
                 if offset != position:
-                    tally.missing += offset - position
+                    self._skip_to(offset, turn)
                 self.position = position = offset + 1
                 if verdict is APPLIED:
                     tally.applied += 1
@@ -296,7 +297,7 @@ class PythonShard(ShardAnswers):
         first = max(damage.first_offset, self.position)
         if damage.next_offset <= first:
             return
-        turn.tally.missing += first - self.position
+        self._skip_to(first, turn)
         self._set_aside(first, damage.next_offset, f"{damage.reason}: {damage.detail}", batch, turn)
 
     def _set_aside(
@@ -323,17 +324,27 @@ class PythonShard(ShardAnswers):
         self._set_aside(self.position, next_offset, detail, kept, turn)
         return self._report(turn, complete=False, damage=None)
 
+    def pass_trimmed(self, log_start: int) -> Report:
+        turn = self._begin()
+        turn.tally.missing += log_start - self.position
+        self.position = log_start
+        return self._report(turn, complete=True, damage=None)
+
     def _skip_control(self, batch: Batch, turn: ReportDraft) -> None:
         passed = batch.next_offset - max(batch.base_offset, self.position)
         control = min(batch.record_count, passed)
+        self._skip_to(batch.next_offset - control, turn)
         turn.tally.control += control
-        turn.tally.missing += batch.next_offset - self.position - control
         self.position = batch.next_offset
 
     def _skip_to(self, next_offset: int, turn: ReportDraft) -> None:
-        if next_offset > self.position:
-            turn.tally.missing += next_offset - self.position
-            self.position = next_offset
+        if next_offset <= self.position:
+            return
+        if self.holes_are_damage:
+            self._set_aside(self.position, next_offset, "no batch has these offsets", b"", turn)
+            return
+        turn.tally.missing += next_offset - self.position
+        self.position = next_offset
 
     def _count(self, turn: ReportDraft) -> None:
         self._counters.tally.add(turn.tally)

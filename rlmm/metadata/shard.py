@@ -44,6 +44,10 @@ class Shard(Protocol):
     @property
     def position(self) -> int: ...
 
+    holes_are_damage: bool
+    """Whether offsets without a batch count as undecodable: nothing compacts the log, or the bytes
+    at the position were damaged when they were read before."""
+
     @property
     def user_partitions(self) -> int: ...
 
@@ -69,6 +73,9 @@ class Shard(Protocol):
         *next_offset* is the base offset of a sound batch behind, or the log end: the offsets in a
         damaged header may be wrong and would skip history. The bytes are in the report.
         """
+
+    def pass_trimmed(self, log_start: int) -> Report:
+        """Go on at the log start offset: retention removed everything before it."""
 
     def apply_event(self, event: Event | Undecodable | None, offset: int | None = None) -> Verdict:
         """Apply one event at *offset*, by default the position; `None` is a tombstone."""

@@ -23,6 +23,7 @@ from rlmm.errors import (
     LogUnavailable,
     OutcomeUnknown,
 )
+from rlmm.log.protocol import is_gapless
 from rlmm.log.replay_progress import (
     CaughtUp,
     FellBehind,
@@ -219,6 +220,8 @@ class Follower:
             if context.budget.is_exhausted:
                 await context.budget.wait_room()
             await context.pace.turn(self.partition)
+            was_damaged = replay.shard.position == self._damaged.position
+            replay.shard.holes_are_damage = was_damaged or is_gapless(context.log)
             async with self._applying:
                 report = replay.absorb(record_set, settings.slice_events)
             self._pass_on(report, record_set)
@@ -232,11 +235,10 @@ class Follower:
         self, replay: Replay, record_set: RecordSet, damage: DamagedBatch
     ) -> None:
         position = replay.shard.position
-        where = f"metadata partition {self.partition}, offset {position}"
-        what = f"{where}: a damaged batch ({damage.reason}: {damage.detail})"
+        what = f"metadata partition {self.partition}, offset {position}: a damaged batch"
+        what += f" ({damage.reason}: {damage.detail})"
         if not self._damaged.is_last(position):
-            msg = f"{what}, it is read anew"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"{what}, it is read anew")
         behind = offset_behind(record_set, damage, position)
         if behind is None:
             behind = (await self._ask_bounds()).high_watermark

@@ -247,6 +247,11 @@ class FilesLog:
             raise (AppendRefused if log is None else AppendUncertain)(msg) from None
         return appended.base_offset
 
+    @property
+    def is_gapless(self) -> bool:
+        """Whether rlmm alone has written the folder; a copy of a broker's may be compacted."""
+        return not self._is_observer
+
     async def close(self) -> None:
         """Sync all appends, end every call, and release the folder."""
         self._is_closed = True

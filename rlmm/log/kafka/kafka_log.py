@@ -33,6 +33,7 @@ from rlmm.log.kafka.metadata_topic import (
     another_than,
     find_dangers,
     is_absent,
+    is_never_compacted,
     nothing,
     refuse_empty,
     require_cluster,
@@ -93,6 +94,7 @@ class KafkaLog:
                 settings, self._cluster, self._crew, SYSTEM_CLOCK.now_ms
             )
         self._bound: LogIdentity | None = None
+        self.is_gapless = False
         self._creation = TopicCreation(settings, self._cluster, loop.time)
         self._remember = remember
         self._limits: set[asyncio.Timeout] = set()
@@ -128,6 +130,7 @@ class KafkaLog:
         """
         async with self._within("the topic", timeout_s):
             found = await self._identify(await self._cluster.fresh_view())
+            self.is_gapless = await is_never_compacted(self._settings, self._cluster)
         name = self._settings.topic.name
         await refuse_empty(found, name, self._remember, self.bounds, timeout_s)
         return found

@@ -311,6 +311,27 @@ async def test_close_when_a_deadline_passes_at_that_moment_then_ends(connect: Co
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+@pytest.mark.parametrize(
+    ("policy", "code", "is_gapless"),
+    [
+        ("delete", ErrorCode.NONE, True),
+        ("compact,delete", ErrorCode.NONE, False),
+        ("delete", ErrorCode.TOPIC_AUTHORIZATION_FAILED, False),
+    ],
+    ids=["delete", "compact", "not told"],
+)
+async def test_f63_log_then_is_gapless_where_nothing_compacts_it(
+    open_log: OpenLog, policy: str, code: ErrorCode, is_gapless: bool
+) -> None:
+    """An offset without a batch is damage where the cleanup policy is known and is not compact."""
+    kafka = FakeKafka()
+    kafka.settings["cleanup.policy"] = policy
+    kafka.code_of_settings = code
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    assert log.is_gapless is is_gapless
+
+
 async def test_dangers_when_unreadable_then_is_an_error_or_a_finding(open_log: OpenLog) -> None:
     """Without a broker `dangers` raises; without DESCRIBE_CONFIGS that itself is a finding."""
     kafka = FakeKafka()
