@@ -247,6 +247,17 @@ class PartitionLog(LogReads):
             await self._keeper.note_now(self)
             await self._drop_expired(self._now_ms())
 
+    async def look_for_files(self) -> None:
+        """Go offline where a file of the log was removed or moved: nothing in it would be kept."""
+        async with self._writing:
+            self._require_writable()
+            try:
+                missing = await finished(self._workers.files, self._store.blocking_missing)
+            except OSError as error:
+                raise LogUnavailable(f"{self._store.folder}: not looked at: {error}") from error
+            if missing is not None:
+                self._go_offline(f"{missing} was removed or moved while in use")
+
     async def _roll(self) -> None:
         if not self._store.is_noted:
             # A recovery without a note trusts every closed segment: so note before there is one.

@@ -164,6 +164,9 @@ class LogReads:
                 raise
             except OSError as error:
                 self._require_within(position)  # the segment may have been deleted meanwhile
+                if isinstance(error, FileNotFoundError) and not self._store.place.is_read_only:
+                    self._go_offline(f"{error.filename} was removed or moved while in use")
+                    self._require_readable()
                 msg = f"{self._store.folder}: no read at offset {position}: {error}"
                 raise LogUnavailable(msg) from error
         msg = f"{self._store.folder}: batches at offset {position} cannot be found"

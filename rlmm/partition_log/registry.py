@@ -288,7 +288,10 @@ class LogRegistry:
             await self.tick()
 
     async def tick(self) -> None:
-        """Roll aged segments, apply retention, note; failures are logged and tried again."""
+        """
+        Look for removed files, roll aged segments, apply retention, note; failures are logged and
+        tried again.
+        """
         if self._root.is_read_only:
             return
         expires = (self._settings.retention_bytes, self._settings.retention_ms) != (None, None)
@@ -297,6 +300,7 @@ class LogRegistry:
             if number % _LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
             try:
+                await log.look_for_files()
                 await log.roll_when_aged(self._now_ms())
                 if expires:
                     await log.delete_expired(self._now_ms())

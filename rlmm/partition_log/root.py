@@ -11,9 +11,10 @@ import fcntl
 import logging
 import os
 import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from rlmm.base.folder_lock import NO_ROOM
+from rlmm.base.folder_lock import NO_ROOM, locked_folder, unlock
 from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
 from rlmm.partition_log.checkpoints import CheckpointFault, format_offsets, parse_offsets
 from rlmm.partition_log.names import (
@@ -58,6 +59,8 @@ class RootFolder:
         self.log_starts: dict[TopicPartition, int] = {}
         self._disk = disk
         self._lock: int | None = None
+        self._own_folder: int | None = None
+        """The folder itself, locked: a lock file may be removed, and another one be locked."""
         self._written: dict[str, bytes] = {}
 
     @classmethod
@@ -111,7 +114,12 @@ class RootFolder:
             try:
                 os.ftruncate(lock, 0)
             finally:
-                os.close(lock)
+                with suppress(OSError):  # a forked child has the same open file
+                    fcntl.fcntl(lock, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_UNLCK))
+                unlock(lock)
+        if self._own_folder is not None:
+            own_folder, self._own_folder = self._own_folder, None
+            unlock(own_folder)
 
     def noted_log_start(self, name: TopicPartition) -> int:
         """Return the log start that the owner of the folder has noted by now, 0 without a note."""
@@ -148,6 +156,7 @@ class RootFolder:
     def _take_lock(self) -> None:
         lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
+            self._own_folder = locked_folder(self.path)
             # Two kinds, which do not see each other: a broker takes the second one.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.fcntl(lock, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))

@@ -9,6 +9,7 @@ never a half-made change.
 from __future__ import annotations
 
 import logging
+from errno import ENOENT
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -216,8 +217,11 @@ class PartitionStore:
             descriptor = descriptors.hold(segment.path)
             try:
                 disk.sync(descriptor)
+                is_there = disk.is_at(descriptor, segment.path)
             finally:
                 descriptors.let_go(segment.path, descriptor)
+            if not is_there:
+                raise FileNotFoundError(ENOENT, "was removed or moved while in use", segment.path)
         if work.names_are_new:
             descriptors.sync_folder(self.folder)
             descriptors.sync_folder(self.folder.parent)
@@ -230,6 +234,17 @@ class PartitionStore:
                 break
             sealed.append(segment)
         return sealed
+
+    def blocking_missing(self) -> Path | None:
+        """Return a segment's file that is not in the folder any more; `None` where all are."""
+        try:
+            names = self.place.disk.sizes(self.folder)
+        except FileNotFoundError:
+            return self.folder
+        for segment in self._segments:
+            if segment.path.name not in names:
+                return segment.path
+        return None if self.active.is_in_place() else self.active.path
 
     def blocking_seal(self) -> None:
         """Write the active segment's indexes, as a clean end leaves them."""
