@@ -182,6 +182,9 @@ class PartitionLog(LogReads):
             self._go_offline(str(error))
             msg = f"{self._store.name}: an append at offset {append.base_offset}: {error}"
             raise AppendUncertain(msg) from error
+        except OSError as error:  # no thread could be started
+            msg = f"{self._store.name}: nothing written at offset {append.base_offset}: {error}"
+            raise AppendRefused(msg) from error
         self._take(append)
 
     def _written(self, append: StoredAppend, writing: asyncio.Future[None]) -> None:

@@ -176,9 +176,9 @@ class LogRegistry:
                 raise LogUnavailable(f"{self.path} is closed")
             opening = self._logs.get(name)
             is_mine = opening is None
-            if opening is None:
-                opening = self._begin_opening(name, topic_id, may_create=may_create)
             try:
+                if opening is None:
+                    opening = self._begin_opening(name, topic_id, may_create=may_create)
                 log = await asyncio.shield(opening)
             except NotFound:
                 if is_mine or not may_create:
@@ -271,10 +271,12 @@ class LogRegistry:
 
     def _note_by_timer(self) -> None:
         self._timer = None
-        self._begin_note().add_done_callback(self._end_note)
+        try:
+            self._begin_note().add_done_callback(lambda noting: self._end_note(noting.exception()))
+        except OSError as error:
+            self._end_note(error)
 
-    def _end_note(self, noting: asyncio.Future[None]) -> None:
-        error = noting.exception()
+    def _end_note(self, error: BaseException | None) -> None:
         if error is not None:
             self._note_failures += 1
             _log.warning("%s: check points not written, recovery is slower: %s", self.path, error)
