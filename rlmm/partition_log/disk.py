@@ -106,8 +106,13 @@ class Disk:
 
     def sizes(self, folder: Path) -> dict[str, int]:
         """Names and sizes of the files in *folder*; folders in it are left out."""
+        found: dict[str, int] = {}
         with os.scandir(folder) as entries:
-            return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+            for entry in entries:
+                with suppress(FileNotFoundError):  # replaced or deleted since its name was read
+                    if entry.is_file():
+                        found[entry.name] = entry.stat().st_size
+        return found
 
     def make_folder(self, path: Path) -> None:
         """Make a folder; it may be there already, its parents need not."""

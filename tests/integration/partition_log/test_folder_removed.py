@@ -6,12 +6,13 @@ import os
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from rlmm.base.folder_lock import folder_lock
 from rlmm.errors import AppendUncertain, FolderInUse, LogDamaged
+from rlmm.partition_log.disk import DISK
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
 from tests.support.logs.partition_logs import FAST, TOPIC, batch, open_log
@@ -135,3 +136,28 @@ def test_data_folder_when_its_lock_file_is_removed_then_has_one_owner(tmp_path: 
             pass
     with folder_lock(tmp_path):
         pass
+
+
+def test_sizes_when_a_file_vanishes_meanwhile_then_has_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A temporary file that is renamed after its name was read does not look like a lost folder."""
+    (tmp_path / "kept").write_bytes(b"abc")
+    (tmp_path / "gone").write_bytes(b"abc")
+
+    class Entry(NamedTuple):
+        name: str
+
+        def is_file(self) -> bool:
+            return True
+
+        def stat(self) -> os.stat_result:
+            return (tmp_path / self.name).stat()
+
+    @contextmanager
+    def scandir(folder: Path) -> Iterator[list[Entry]]:
+        (folder / "gone").unlink()
+        yield [Entry("gone"), Entry("kept")]
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert DISK.sizes(tmp_path) == {"kept": 3}

@@ -1,8 +1,9 @@
-"""Events that a damaged base offset, which no CRC covers, takes out of sight."""
+"""Events of which nothing may be lost silently: hidden by damage, or by a disowned snapshot."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import struct
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,10 @@ from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.verdicts import UndecodableReason
 from rlmm.records.batch import Batch, walk
 from rlmm.records.record_set import RecordSet
+from rlmm.snapshot.atomic import SnapshotDisk
+from rlmm.snapshot.catalog import VOID
 from tests.support.builders import finished, segment_id, started
-from tests.support.engine.engine_questions import TP, follower, history
+from tests.support.engine.engine_questions import TP, follower, history, ids
 from tests.support.engines import ROOM, LoopClock, World, no_memory, until_open, until_state
 
 if TYPE_CHECKING:
@@ -106,3 +109,37 @@ async def test_f31_hole_when_nothing_was_damaged_before_then_is_taken_for_compac
         await until_open(engine, place)
         assert follower(engine, world).tally.missing == 1
         assert history(engine, world).undecodable == 0
+
+
+class UnmovableDisk(SnapshotDisk):
+    """A disk that cannot set a snapshot aside."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+
+    def rename(self, source: Path, target: Path) -> None:
+        if target.name.endswith(VOID):
+            self.refused += 1
+            raise OSError(errno.EROFS, "Read-only file system")
+        super().rename(source, target)
+
+
+async def test_f66_snapshot_when_it_cannot_be_set_aside_then_is_never_used_again(
+    tmp_path: Path,
+) -> None:
+    """The snapshot of a lost history fits the position that the log reaches, but not its batch."""
+    world, disk = World(), UnmovableDisk()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"), started("b"), finished("b"))
+    async with world.engine(snapshots=tmp_path) as engine:
+        await until_open(engine, place)
+        assert (await engine.flush()).written
+    world.script.lose_tail(place, 2)
+    async with world.engine(snapshots=tmp_path, snapshot_disk=disk) as engine:
+        await until_open(engine, place)
+        assert ids(engine) == [segment_id("a")]
+    world.store(started("c"), finished("c"))
+    async with world.engine(snapshots=tmp_path, snapshot_disk=disk) as engine:
+        await until_open(engine, place)
+        assert set(ids(engine)) == {segment_id("a"), segment_id("c")}
+    assert disk.refused > 0
