@@ -100,5 +100,13 @@ class GaplessLog(Protocol):
         """Whether each offset has a record: then one that no batch has is damage, and no hole."""
 
 
+@runtime_checkable
+class CompactionSource(Protocol):
+    """A log that has to ask whether anything compacts it: the `kafka` log."""
+
+    async def learn_compaction(self) -> None:
+        """Ask within seconds; without an answer, or the right to it, the log is not gapless."""
+
+
 def is_gapless(log: MetadataLog) -> bool:
     return isinstance(log, GaplessLog) and log.is_gapless

@@ -130,7 +130,6 @@ class KafkaLog:
         """
         async with self._within("the topic", timeout_s):
             found = await self._identify(await self._cluster.fresh_view())
-            self.is_gapless = await is_never_compacted(self._settings, self._cluster)
         name = self._settings.topic.name
         await refuse_empty(found, name, self._remember, self.bounds, timeout_s)
         return found
@@ -245,6 +244,9 @@ class KafkaLog:
         finally:
             if append is not None:
                 appender.release(append)
+
+    async def learn_compaction(self) -> None:
+        self.is_gapless = await is_never_compacted(self._settings, self._cluster)
 
     async def dangers(self, *, timeout_s: float) -> list[TopicFinding]:
         """Report the topic's settings that endanger the metadata; nothing is altered."""

@@ -143,3 +143,24 @@ async def test_f66_snapshot_when_it_cannot_be_set_aside_then_is_never_used_again
         await until_open(engine, place)
         assert set(ids(engine)) == {segment_id("a"), segment_id("c")}
     assert disk.refused > 0
+
+
+class TellingLog(MemoryLog):
+    """Learns, when it is asked, that nothing compacts it."""
+
+    is_gapless = False
+
+    async def learn_compaction(self) -> None:
+        self.is_gapless = True
+
+
+async def test_f63_hole_when_the_log_says_that_nothing_compacts_it_then_is_damage() -> None:
+    """The engine asks the log at its start, and an offset without a batch is an event missed."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"), started(segment_id("b")))
+    world.script.compact(place, [1])
+    async with world.engine(log=TellingLog(world.topic)) as engine:
+        await until_state(engine, "closed", place)
+        read = follower(engine, world)
+        assert (read.tally.missing, read.tally.undecodable) == (0, 1)

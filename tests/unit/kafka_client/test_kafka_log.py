@@ -329,6 +329,7 @@ async def test_f63_log_then_is_gapless_where_nothing_compacts_it(
     kafka.code_of_settings = code
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
+    await log.learn_compaction()
     assert log.is_gapless is is_gapless
 
 
