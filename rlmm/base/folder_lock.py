@@ -1,7 +1,8 @@
 """
-A lock for one folder: the kernel locks a file that names the lock's owner. Every call blocks.
+A lock for one folder: the kernel locks the folder itself, and a file in it that names the owner.
 
-Two parts of one process are two owners. A folder of snapshots has a lock of its own.
+Every call blocks. Two parts of one process are two owners. A folder of snapshots has a lock of its
+own. The file alone, which former versions lock, would leave two owners where it is removed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
@@ -45,8 +46,10 @@ def folder_lock(
     if lock is None:
         yield
         return
+    own_folder: int | None = None
     try:
         try:
+            own_folder = locked_folder(folder, is_shared=not is_written)
             fcntl.flock(lock, (fcntl.LOCK_EX if is_written else fcntl.LOCK_SH) | fcntl.LOCK_NB)
         except BlockingIOError as error:
             msg = f"{folder} is in use by {owner(folder) or 'another process'}; choose another"
@@ -60,7 +63,36 @@ def folder_lock(
         if is_written:
             os.ftruncate(lock, 0)
     finally:
-        os.close(lock)
+        unlock(lock)
+        if own_folder is not None:
+            unlock(own_folder)
+
+
+def locked_folder(folder: Path, *, is_shared: bool = False) -> int | None:
+    """
+    Lock *folder* itself and return its descriptor; `None` where the file system locks no folder.
+
+    Raises `BlockingIOError` if another process holds it.
+    """
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        return None
+    try:
+        fcntl.flock(held, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(held)
+        if isinstance(error, BlockingIOError):
+            raise
+        return None  # NFS, for one: the file in the folder is locked all the same
+    return held
+
+
+def unlock(held: int) -> None:
+    """Release the lock and close: a forked child has the same open file and would keep it."""
+    with suppress(OSError):
+        fcntl.flock(held, fcntl.LOCK_UN)
+    os.close(held)
 
 
 def _note_owner(lock: int, folder: Path, name: str, *, is_observer: bool) -> None:

@@ -13,7 +13,7 @@ import asyncio
 import errno
 import os
 import threading
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -45,6 +45,32 @@ def left_behind() -> list[str]:
     )
 
 
+def _fulfil(outcome: Future[Result], work: Callable[[], Result]) -> None:
+    if not outcome.set_running_or_notify_cancel():
+        return
+    try:
+        outcome.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - raised where the caller waits
+        outcome.set_exception(error)
+
+
+class FilePool(ThreadPoolExecutor):
+    """A pool for work with files, in which a thread that cannot be started is an `OSError`."""
+
+    def submit(  # the signature is the executor's own
+        self, fn: Callable[..., Result], /, *args: object, **kwargs: object
+    ) -> Future[Result]:
+        """Raise `OSError` where no thread can be started; *fn* surely never runs then."""
+        outcome: Future[Result] = Future()
+        try:
+            super().submit(_fulfil, outcome, partial(fn, *args, **kwargs))
+        except RuntimeError as error:
+            # The work stays in the queue, where a thread of the pool may have taken it.
+            if outcome.cancel():
+                raise OSError(errno.EAGAIN, str(error)) from error
+        return outcome
+
+
 class OwnThread(Executor):
     def __init__(self, name: str) -> None:
         self._name = name
@@ -54,16 +80,8 @@ class OwnThread(Executor):
         self, fn: Callable[..., Result], /, *args: object, **kwargs: object
     ) -> Future[Result]:
         outcome: Future[Result] = Future()
-
-        def work() -> None:
-            if not outcome.set_running_or_notify_cancel():
-                return
-            try:
-                outcome.set_result(fn(*args, **kwargs))
-            except BaseException as error:  # noqa: BLE001 - raised where the caller waits
-                outcome.set_exception(error)
-
-        thread = OwnedThread(self._name, work)
+        work = partial(fn, *args, **kwargs)
+        thread = OwnedThread(self._name, partial(_fulfil, outcome, work))
         try:
             thread.start()
         except (RuntimeError, MemoryError) as error:

@@ -19,7 +19,7 @@ from rlmm.engine.copy_watch import CopySettingsSource
 from rlmm.errors import AppendRefused, LogUnavailable
 from rlmm.log.batch_proof import EpochEndSource
 from rlmm.log.history_reader import read_aside
-from rlmm.log.protocol import LogStatistics
+from rlmm.log.protocol import CompactionSource, LogStatistics, is_gapless
 from rlmm.log.reconnect_backoff import wake
 
 if TYPE_CHECKING:
@@ -148,6 +148,16 @@ class OpeningLog:
         log, left_s = await self._reached(timeout_s)
         assert isinstance(log, CopySettingsSource), log
         return await log.topics_not_copied(timeout_s=left_s)
+
+    async def learn_compaction(self) -> None:
+        found = self._opened_log()
+        if isinstance(found, CompactionSource):
+            await found.learn_compaction()
+
+    @property
+    def is_gapless(self) -> bool:
+        found = self._opened_log()
+        return found is not None and is_gapless(found)
 
     def wake(self) -> None:
         found = self._opened_log()

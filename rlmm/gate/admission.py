@@ -195,7 +195,25 @@ class Gate:
                 f"it answers for {self._assignment}"
             )
             raise NotAssigned(msg, metadata_partition=place)
+        self._require_placed(partition, place)
         return place
+
+    def _require_placed(self, partition: TopicIdPartition, place: int) -> None:
+        """Refuse a user partition with events in another metadata partition than its place."""
+        for at, gated in self._shards.items():
+            if gated.shard is not None and partition.key in gated.shard.misplaced:
+                msg = (
+                    f"{partition} is not ready ({NotReadyReason.MISPLACED}): its place is metadata "
+                    f"partition {place} of {self._partition_count}, and metadata partition {at} "
+                    "has events of it (docs/operating.md, number of metadata partitions)"
+                )
+                raise NotReady(
+                    msg,
+                    reason=NotReadyReason.MISPLACED,
+                    user_partition=str(partition),
+                    metadata_partition=place,
+                    retry_after_ms=self._retry_after_ms_max,
+                )
 
     def is_assigned(self, partition: TopicIdPartition) -> bool:
         try:
@@ -221,9 +239,11 @@ class Gate:
         admitted = self._admitted_stored.get(partition.key)
         if admitted is not None and admitted.shard is not None and admitted.is_current():
             return admitted.shard
-        gated = self._shards.get(self.place_of(partition))
+        place = self.place_of(partition)
+        gated = self._shards.get(place)
         if gated is None or gated.shard is None or not gated.is_open:
             return self.admit(partition)
+        self._require_placed(partition, place)
         _note(self._admitted_stored, partition, gated)
         return gated.shard
 

@@ -9,7 +9,7 @@ The suite in `tests/conformance/log` holds every implementation to this contract
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -89,3 +89,24 @@ class MetadataLog(Protocol):
 
         Appends in flight end with their true outcome: the offset, surely not stored, or unknown.
         """
+
+
+@runtime_checkable
+class GaplessLog(Protocol):
+    """A log that knows whether anything compacts it."""
+
+    @property
+    def is_gapless(self) -> bool:
+        """Whether each offset has a record: then one that no batch has is damage, and no hole."""
+
+
+@runtime_checkable
+class CompactionSource(Protocol):
+    """A log that has to ask whether anything compacts it: the `kafka` log."""
+
+    async def learn_compaction(self) -> None:
+        """Ask within seconds; without an answer, or the right to it, the log is not gapless."""
+
+
+def is_gapless(log: MetadataLog) -> bool:
+    return isinstance(log, GaplessLog) and log.is_gapless

@@ -36,6 +36,8 @@ class NotReadyReason(StrEnum):
     """The log refuses us; an operator must act."""
     DAMAGED = "damaged"
     """The log's stored bytes are damaged."""
+    MISPLACED = "misplaced"
+    """Events lie in other metadata partitions than their place; an operator must act."""
     OVER_BUDGET = "over-budget"
     """The memory budget is used up, so nothing more is applied."""
 

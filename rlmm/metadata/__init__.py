@@ -22,6 +22,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `image`: State images.
 - `image_reading`: State images back to state.
 - `kept_orders`: Kept orders of listings by page.
+- `misplaced`: User partitions whose events belong to another metadata partition.
 - `oldest`: The oldest open copy of a user partition.
 - `opened`: A record set in work.
 - `outcomes`: Outcomes in Kafka's own classes for our verdicts and errors, exceptions included.

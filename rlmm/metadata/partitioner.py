@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import UUID_BYTES, require_int32
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _MASK32 = 0xFFFFFFFF
 _MURMUR_SEED = 0x9747B28C
@@ -16,11 +21,24 @@ def metadata_partition_for(topic_id: bytes, partition: int, count: int) -> int:
     if count <= 0:
         msg = f"the metadata topic needs at least one partition, got {count}"
         raise InvalidArgument(msg)
+    return partition_hash(topic_id, partition) % count
+
+
+def partition_hash(topic_id: bytes, partition: int) -> int:
+    """Return the hash of a user partition, whose remainder by the partition count is its place."""
     if len(topic_id) != UUID_BYTES:
         msg = f"a topic id has {UUID_BYTES} bytes, got {len(topic_id)}"
         raise InvalidArgument(msg)
     require_int32("partition", partition)
-    return (_murmur2_of_int(_java_hash(topic_id, partition)) & 0x7FFFFFFF) % count
+    return _murmur2_of_int(_java_hash(topic_id, partition)) & 0x7FFFFFFF
+
+
+def counts_that_fit(found: Iterable[tuple[int, int]], most: int) -> list[int]:
+    """Return the partition counts below *most* that give each hash of *found* its place."""
+    pairs = list(found)
+    return [
+        count for count in range(1, most) if all(hashed % count == place for hashed, place in pairs)
+    ]
 
 
 def _java_hash(topic_id: bytes, partition: int) -> int:

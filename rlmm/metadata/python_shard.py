@@ -13,17 +13,20 @@ from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
 from rlmm.metadata.kept_orders import KeptOrders
+from rlmm.metadata.misplaced import MisplacedPartitions
 from rlmm.metadata.oldest import oldest_started_ms
 from rlmm.metadata.opened import OpenRecordSet
 from rlmm.metadata.partition_state import PartitionState
-from rlmm.metadata.report import Counters, Entry, Pass, Report, ShardStatistics, Tally, never
+from rlmm.metadata.report import Counters, Entry, Report, ReportDraft, ShardStatistics, Tally, never
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.shard_answers import ShardAnswers
 from rlmm.metadata.verdicts import (
     APPLIED,
+    Applied,
     Rejected,
     RejectReason,
+    Remark,
     Undecodable,
     UndecodableReason,
     Verdict,
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
     from rlmm.records.damage import DamagedBatch, DamagedRecords
     from rlmm.records.record_set import RecordSet
 
+
+_MISPLACED = Applied(Remark.MISPLACED)
 
 STEPS_MAX = 1000
 """Batches without a record that one call steps over at most, when its events are limited."""
@@ -57,12 +62,14 @@ class PythonShard(ShardAnswers):
         self.position = position
         self._states = {}
         self._ended = EndedPartitions()
+        self.misplaced = MisplacedPartitions(partition)
+        self.holes_are_damage = False
         self._kept_orders = KeptOrders() if kept_orders is None else kept_orders
         self._counters = Counters()
         self._open: OpenRecordSet | None = None
         self._aside: tuple[bytes, int] | None = None
         """Record set of the damaged batch set aside last, and where it ends: looked at once."""
-        self._unreported: Pass | None = None
+        self._unreported: ReportDraft | None = None
         """Entries of a call that ended with an exception: they go into the next report."""
 
     @classmethod
@@ -79,7 +86,11 @@ class PythonShard(ShardAnswers):
         self._ended.keep(state, self._states)
         partition = decode_partition_key(state.key)
         assert partition is not None, state.key.hex()
+        self.misplaced.meet(partition)
         return partition
+
+    def place_among(self, partition_count: int) -> None:
+        self.misplaced.partition_count = partition_count
 
     # ---------------------------------------------------------------------------- applying
 
@@ -117,13 +128,13 @@ class PythonShard(ShardAnswers):
         mark = None if last < 0 else mark_at(record_set.data, last)
         return self._report(turn, complete=complete, damage=damage, last_batch=mark)
 
-    def _begin(self) -> Pass:
+    def _begin(self) -> ReportDraft:
         if self._unreported is None:
-            self._unreported = Pass(self.position)
+            self._unreported = ReportDraft(self.position)
         return self._unreported
 
     def _apply_batches(
-        self, opened: OpenRecordSet, turn: Pass, budget: int
+        self, opened: OpenRecordSet, turn: ReportDraft, budget: int
     ) -> tuple[bool, DamagedBatch | None]:
         steps = 0
         is_over = turn.is_over
@@ -149,7 +160,7 @@ class PythonShard(ShardAnswers):
             if is_over():
                 return False, None
 
-    def _open_batch(self, opened: OpenRecordSet, batch: Batch, turn: Pass) -> bool:
+    def _open_batch(self, opened: OpenRecordSet, batch: Batch, turn: ReportDraft) -> bool:
         """
         Open *batch*, or step over it; return whether that was a step forward without a record. A
         step over a batch below the position is none: callers with ever new bytes would not get
@@ -172,14 +183,14 @@ class PythonShard(ShardAnswers):
         behind = opened.offset_behind()
         return behind is not None and behind <= self.position
 
-    def _close(self, opened: OpenRecordSet, batch: Batch, turn: Pass) -> None:
+    def _close(self, opened: OpenRecordSet, batch: Batch, turn: ReportDraft) -> None:
         if opened.damage is not None:
             self._lose(opened.damage, opened.data[batch.start : batch.stop], turn)
         self._skip_to(opened.next_offset, turn)
         self._counters.last_timestamp_ms = opened.timestamp_ms if opened.timestamp_ms >= 0 else None
         opened.batch = None
 
-    def _apply_values(self, opened: OpenRecordSet, turn: Pass, budget: int) -> int:
+    def _apply_values(self, opened: OpenRecordSet, turn: ReportDraft, budget: int) -> int:
         """
         Apply *budget* records of the open batch at most; return how many were not below the
         position. Only those count against the limit, or callers with ever new bytes would not get
@@ -206,7 +217,7 @@ class PythonShard(ShardAnswers):
                     _, uuid, target, writer, custom = parts
                     verdict = state.update(uuid, target, writer, custom, offset)
                 if offset != position:
-                    tally.missing += offset - position
+                    self._skip_to(offset, turn)
                 self.position = position = offset + 1
                 if verdict is APPLIED:
                     tally.applied += 1
@@ -219,7 +230,7 @@ class PythonShard(ShardAnswers):
             turn.redelivered += redelivered
         return seen - redelivered
 
-    def _apply_decoded(self, event: Event | Undecodable, offset: int, turn: Pass) -> Verdict:
+    def _apply_decoded(self, event: Event | Undecodable, offset: int, turn: ReportDraft) -> Verdict:
         match event:
             case Undecodable():
                 return event
@@ -243,22 +254,29 @@ class PythonShard(ShardAnswers):
             state = self._ended.state(key) or PartitionState(key)
             verdict = state.add(bytes(event.id.uuid), row_of(event))
             self._ended.keep(state, self._states)
-            return verdict
+            is_misplaced = self.misplaced.meet(event.id.partition)
+            return _MISPLACED if is_misplaced and verdict is APPLIED else verdict
         return state.add(bytes(event.id.uuid), row_of(event))
 
     def _update(self, event: SegmentUpdate, offset: int) -> Verdict:
         state = self._states.get(event.id.partition.key)
         if state is None:
+            self.misplaced.meet(event.id.partition)
             return Rejected(RejectReason.UNKNOWN_SEGMENT, None, event.state)
         writer = encode_writer(event.broker_id, event.event_timestamp_ms)
         custom = encode_custom(event.custom_metadata)
         return state.update(bytes(event.id.uuid), event.state.value, writer, custom, offset)
 
-    def _put_delete(self, event: PartitionDelete, turn: Pass) -> Verdict:
+    def _put_delete(self, event: PartitionDelete, turn: ReportDraft) -> Verdict:
         key = event.partition.key
-        state = self._states.get(key) or self._ended.state(key) or PartitionState(key)
+        state = self._states.get(key)
+        is_misplaced = state is None and self.misplaced.meet(event.partition)
+        if state is None:
+            state = self._ended.state(key) or PartitionState(key)
         verdict = state.put_delete(event)
         self._ended.keep(state, self._states)
+        if is_misplaced and verdict is APPLIED:
+            verdict = _MISPLACED
         if event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
             turn.deleted.append(event.partition)
         return verdict
@@ -268,7 +286,7 @@ class PythonShard(ShardAnswers):
         if not self.position <= offset < INT64_MAX:
             msg = f"offset {offset} lies before position {self.position} or beyond the largest"
             raise InvalidArgument(msg)
-        turn = self._unreported or Pass(self.position)
+        turn = self._unreported or ReportDraft(self.position)
         decoded = decode(None) if event is None else event
         verdict = self._apply_decoded(decoded, offset, turn)
         turn.tally.missing += offset - self.position
@@ -283,7 +301,7 @@ class PythonShard(ShardAnswers):
 
     # ---------------------------------------------------------------------------- counting
 
-    def _note(self, turn: Pass, verdict: Verdict, value: bytes | None, offset: int) -> None:
+    def _note(self, turn: ReportDraft, verdict: Verdict, value: bytes | None, offset: int) -> None:
         turn.tally.count(verdict)
         event = None if value is None else decode(value)
         partition: TopicIdPartition | None = None
@@ -297,16 +315,16 @@ class PythonShard(ShardAnswers):
         turn.entries.append(entry)
         self._counters.note(entry)
 
-    def _lose(self, damage: DamagedRecords, batch: bytes, turn: Pass) -> None:
+    def _lose(self, damage: DamagedRecords, batch: bytes, turn: ReportDraft) -> None:
         """Count the lost records of a batch with a sound header; a new fetch brings the same."""
         first = max(damage.first_offset, self.position)
         if damage.next_offset <= first:
             return
-        turn.tally.missing += first - self.position
+        self._skip_to(first, turn)
         self._set_aside(first, damage.next_offset, f"{damage.reason}: {damage.detail}", batch, turn)
 
     def _set_aside(
-        self, first: int, next_offset: int, detail: str, value: bytes, turn: Pass
+        self, first: int, next_offset: int, detail: str, value: bytes, turn: ReportDraft
     ) -> None:
         verdict = Undecodable(UndecodableReason.DAMAGED_BATCH, detail)
         entry = Entry(first, next_offset, verdict, value=value)
@@ -329,25 +347,35 @@ class PythonShard(ShardAnswers):
         self._set_aside(self.position, next_offset, detail, kept, turn)
         return self._report(turn, complete=False, damage=None)
 
-    def _skip_control(self, batch: Batch, turn: Pass) -> None:
+    def pass_trimmed(self, log_start: int) -> Report:
+        turn = self._begin()
+        turn.tally.missing += log_start - self.position
+        self.position = log_start
+        return self._report(turn, complete=True, damage=None)
+
+    def _skip_control(self, batch: Batch, turn: ReportDraft) -> None:
         passed = batch.next_offset - max(batch.base_offset, self.position)
         control = min(batch.record_count, passed)
+        self._skip_to(batch.next_offset - control, turn)
         turn.tally.control += control
-        turn.tally.missing += batch.next_offset - self.position - control
         self.position = batch.next_offset
 
-    def _skip_to(self, next_offset: int, turn: Pass) -> None:
-        if next_offset > self.position:
-            turn.tally.missing += next_offset - self.position
-            self.position = next_offset
+    def _skip_to(self, next_offset: int, turn: ReportDraft) -> None:
+        if next_offset <= self.position:
+            return
+        if self.holes_are_damage:
+            self._set_aside(self.position, next_offset, "no batch has these offsets", b"", turn)
+            return
+        turn.tally.missing += next_offset - self.position
+        self.position = next_offset
 
-    def _count(self, turn: Pass) -> None:
+    def _count(self, turn: ReportDraft) -> None:
         self._counters.tally.add(turn.tally)
         self._counters.redelivered += turn.redelivered
 
     def _report(
         self,
-        turn: Pass,
+        turn: ReportDraft,
         *,
         complete: bool,
         damage: DamagedBatch | None,
@@ -391,4 +419,5 @@ class PythonShard(ShardAnswers):
             dict(counters.remarks),
             oldest_started_ms(self._states.values()),
             counters.last_timestamp_ms,
+            len(self.misplaced),
         )

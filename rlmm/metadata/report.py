@@ -127,13 +127,15 @@ class ShardStatistics:
     """Event timestamp of the oldest copy that is still open; `None` when none is."""
     last_timestamp_ms: int | None = None
     """Time of the newest record of the batch that was applied last, as the log has it."""
+    misplaced: int = 0
+    """User partitions whose place is another metadata partition."""
 
 
 def never() -> bool:
     return False
 
 
-class Pass:
+class ReportDraft:
     """The counts of one call of `Shard.apply`, while it runs."""
 
     __slots__ = (

@@ -46,6 +46,20 @@ class Shard(Protocol):
     @property
     def position(self) -> int: ...
 
+    holes_are_damage: bool
+    """Whether offsets without a batch count as undecodable: nothing compacts the log, or the bytes
+    at the position were damaged when they were read before."""
+
+    @property
+    def user_partitions(self) -> int: ...
+
+    @property
+    def misplaced(self) -> Mapping[bytes, TopicIdPartition]:
+        """By key, the user partitions with events here whose place is another partition; live."""
+
+    def place_among(self, partition_count: int) -> None:
+        """Look from now on for user partitions that are misplaced in a topic of that size."""
+
     def apply(
         self,
         record_set: RecordSet,
@@ -70,6 +84,9 @@ class Shard(Protocol):
         *next_offset* is the base offset of a sound batch behind, or the log end: the offsets in a
         damaged header may be wrong and would skip history. The bytes are in the report.
         """
+
+    def pass_trimmed(self, log_start: int) -> Report:
+        """Go on at the log start offset: retention removed everything before it."""
 
     def apply_event(self, event: Event | Undecodable | None, offset: int | None = None) -> Verdict:
         """Apply one event at *offset*, by default the position; `None` is a tombstone."""

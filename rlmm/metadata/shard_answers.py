@@ -64,6 +64,10 @@ class ShardAnswers:
             assert partition is not None, key.hex()
             yield partition
 
+    @property
+    def user_partitions(self) -> int:
+        return len(self._states)
+
     def knows(self, partition: TopicIdPartition) -> bool:
         return partition.key in self._states or partition.key in self._ended
 

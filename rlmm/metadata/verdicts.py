@@ -19,6 +19,8 @@ class Remark(StrEnum):
     """A segment was added while its partition is marked for deletion."""
     PARTITION_WAS_DELETED = "partition-was-deleted"
     """A segment was added, or a delete event came, after the partition's deletion was finished."""
+    MISPLACED = "misplaced"
+    """The first event of a user partition whose place is another metadata partition."""
     PARTITION_DELETE_OUT_OF_ORDER = "partition-delete-out-of-order"
     """A partition-delete state that does not follow from the one before; Kafka stores it."""
 

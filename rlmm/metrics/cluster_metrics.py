@@ -172,7 +172,7 @@ FOLLOWING: Final[tuple[Metric, ...]] = (
     by(
         "rlmm_metadata_partitions_not_open", GAUGE, "why", _by_why,
         "Assigned metadata partitions that are not answered from, by reason.",
-        "`not-understood`, `not-permitted` and `damaged` wait for an operator.",
+        "`not-understood`, `not-permitted`, `damaged` and `misplaced` wait for an operator.",
     ),
     of_clusters(
         "rlmm_lag_records", GAUGE, _lag,
@@ -186,6 +186,13 @@ HELD: Final[tuple[Metric, ...]] = (
         "rlmm_user_partitions", GAUGE,
         lambda cluster: sum(shard.partitions for shard in _shards(cluster)),
         "User partitions of which something is held.",
+    ),
+    of_clusters(
+        "rlmm_user_partitions_misplaced", GAUGE,
+        lambda cluster: sum(shard.misplaced for shard in _shards(cluster)),
+        "User partitions with events in another metadata partition than their place; questions "
+        "about them are refused.",
+        "Not 0: the metadata topic got partitions, or a writer counts them wrongly.",
     ),
     by("rlmm_segments", GAUGE, "state", _segments, "Segments held, by state."),
     of_clusters(

@@ -28,6 +28,7 @@ Every module, bottom up:
     segment           a `.log` file with its indexes, and how a place in it is found
     recovery          finding out where a log ends, and making its files say so
     store             the segments of a partition: written and synced bytes
+    observation       what another process has written into a folder that is only read
     opening           one partition's folder: identity, segments, recovery
     reading           whole batches from an offset on, and the offset of a time
     turns             turns of changing a log: one task at a time

@@ -38,6 +38,15 @@ class Disk:
         except OSError:
             return False
 
+    def is_at(self, descriptor: int, path: Path) -> bool:
+        """Return whether *path* still names the open file: it may have been removed or moved."""
+        try:
+            found = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        held = os.fstat(descriptor)
+        return (held.st_dev, held.st_ino) == (found.st_dev, found.st_ino)
+
     def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
         """Write *buffers* in turn at *position*; return the bytes written, fewer on a full disk."""
         written = 0
@@ -97,8 +106,13 @@ class Disk:
 
     def sizes(self, folder: Path) -> dict[str, int]:
         """Names and sizes of the files in *folder*; folders in it are left out."""
+        found: dict[str, int] = {}
         with os.scandir(folder) as entries:
-            return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+            for entry in entries:
+                with suppress(FileNotFoundError):  # replaced or deleted since its name was read
+                    if entry.is_file():
+                        found[entry.name] = entry.stat().st_size
+        return found
 
     def make_folder(self, path: Path) -> None:
         """Make a folder; it may be there already, its parents need not."""

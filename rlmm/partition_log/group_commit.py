@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_AGAIN_S = 1.0
-"""Pause behind a sync for which no thread could be started; its appends wait meanwhile."""
+_RETRY_S = 0.1
+_STARTS_MAX = 30
+"""How often the end of a partition tries to begin its last sync."""
 
 
 class GroupCommit:
@@ -43,6 +44,8 @@ class GroupCommit:
         self._is_wanted = False
         self._next: asyncio.Handle | None = None
         self._fault: str | None = None
+        self._failed_starts = 0
+        self._is_ending = False
 
     def start_soon(self) -> None:
         """Sync the bytes that are written by the end of this turn of the loop."""
@@ -68,15 +71,22 @@ class GroupCommit:
         loop = asyncio.get_running_loop()
         try:
             self._running = loop.run_in_executor(self._pool, self._store.blocking_sync, work)
-        except RuntimeError as error:  # the process may have no more threads
-            _log.warning(
-                "%s: no sync was begun, the next attempt is in %g s: %s",
-                self._store.name, _AGAIN_S, error,
-            )  # fmt: skip
-            self._next = loop.call_later(_AGAIN_S, self.start)
+        except OSError as error:
+            self._try_later(loop, error)
             return
+        self._failed_starts = 0
         self.sync_count += 1
         self._running.add_done_callback(partial(self._end, work))
+
+    def _try_later(self, loop: asyncio.AbstractEventLoop, error: OSError) -> None:
+        """Try again until a thread can be started; appends wait for it as for a slow disk."""
+        if not self._failed_starts:
+            _log.warning("%s: no sync begun, tried again: %s", self._store.folder, error)
+        self._failed_starts += 1
+        if self._is_ending and self._failed_starts > _STARTS_MAX:
+            self._owner.sync_failed(error)
+            return
+        self._next = loop.call_later(_RETRY_S, self.start)
 
     async def wait(self, next_offset: int) -> None:
         """
@@ -96,9 +106,13 @@ class GroupCommit:
             raise AppendUncertain(msg + (self._fault or "no sync follows"))
 
     async def finish(self) -> None:
+        """Sync everything; a sync that cannot be begun for some seconds has failed."""
+        self._is_ending = True
         self.start()
-        while self._running is not None:
-            await asyncio.wait((self._running,))
+        while self._running is not None or self._failed_starts:
+            if self._fault is not None and self._running is None:
+                return
+            await asyncio.wait((self._running,)) if self._running else await asyncio.sleep(_RETRY_S)
 
     def fail(self, fault: str) -> None:
         """End every wait, now and later: there will be no further sync."""

@@ -182,6 +182,9 @@ class PartitionLog(LogReads):
             self._go_offline(str(error))
             msg = f"{self._store.name}: an append at offset {append.base_offset}: {error}"
             raise AppendUncertain(msg) from error
+        except OSError as error:  # no thread could be started
+            msg = f"{self._store.name}: nothing written at offset {append.base_offset}: {error}"
+            raise AppendRefused(msg) from error
         self._take(append)
 
     def _written(self, append: StoredAppend, writing: asyncio.Future[None]) -> None:
@@ -246,6 +249,17 @@ class PartitionLog(LogReads):
             self._store.log_start = offset
             await self._keeper.note_now(self)
             await self._drop_expired(self._now_ms())
+
+    async def look_for_files(self) -> None:
+        """Go offline where a file of the log was removed or moved: nothing in it would be kept."""
+        async with self._writing:
+            self._require_writable()
+            try:
+                missing = await finished(self._workers.files, self._store.blocking_missing)
+            except OSError as error:
+                raise LogUnavailable(f"{self._store.folder}: not looked at: {error}") from error
+            if missing is not None:
+                self._go_offline(f"{missing} was removed or moved while in use")
 
     async def _roll(self) -> None:
         if not self._store.is_noted:

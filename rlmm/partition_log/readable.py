@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rlmm.base.threads import finished
 from rlmm.errors import LogDamaged, LogTruncated, LogUnavailable
+from rlmm.partition_log.observation import FolderWatch
 from rlmm.partition_log.reading import INLINE_BYTES_MAX, OffsetAtTime, PartitionReader
 from rlmm.partition_log.segment import IndexWrong, Segment
 from rlmm.partition_log.turns import LogLock
@@ -46,6 +47,9 @@ class LogReads:
         self._followers: dict[asyncio.Future[None], int] = {}
         self._fault: str | None = None
         self._is_closed = False
+        self._watch: FolderWatch | None = None
+        self.is_replaced = False
+        """Whether the partition is offline because its owner cut the log, or made it anew."""
         self._writing = LogLock()
         """Held by the task that changes the log, one at a time."""
 
@@ -160,6 +164,9 @@ class LogReads:
                 raise
             except OSError as error:
                 self._require_within(position)  # the segment may have been deleted meanwhile
+                if isinstance(error, FileNotFoundError) and not self._store.place.is_read_only:
+                    self._go_offline(f"{error.filename} was removed or moved while in use")
+                    self._require_readable()
                 msg = f"{self._store.folder}: no read at offset {position}: {error}"
                 raise LogUnavailable(msg) from error
         msg = f"{self._store.folder}: batches at offset {position} cannot be found"
@@ -179,6 +186,28 @@ class LogReads:
                 raise
             except OSError as error:
                 raise LogUnavailable(f"{segment.path}: index not built anew: {error}") from error
+
+    async def look_again(self, noted_log_start: Callable[[], int]) -> None:
+        """
+        Show what the owner of a folder opened read-only has written since. Where the log was cut or
+        replaced, the partition is offline afterwards: reopen it.
+        """
+        if self._watch is None:
+            self._watch = FolderWatch(self._store)
+        look = partial(self._watch.blocking_look, noted_log_start)
+        async with self._writing:
+            self._require_readable()
+            try:
+                news = await finished(self._workers.files, look)
+            except OSError as error:
+                msg = f"{self._store.folder}: what was written since is not known: {error}"
+                raise LogUnavailable(msg) from error
+            if news.fault is not None:
+                self.is_replaced = news.is_replaced
+                self._go_offline(news.fault)
+                return
+            self._store.take_news(news)
+            self._show(self._store.end())
 
     # what readers see
 

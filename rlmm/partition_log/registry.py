@@ -134,6 +134,14 @@ class LogRegistry:
         """Return a partition's handle, making its folder; `LogRecreated` for another topic id."""
         return await self._log_of(topic_partition(topic, number), topic_id, may_create=True)
 
+    async def look_again(self, topic: str, number: int) -> PartitionLog:
+        """Return the handle of a partition, once it shows all that its owner has written so far."""
+        log = await self.partition(topic, number)
+        name = topic_partition(topic, number)
+        if log.fault is None:
+            await log.look_again(lambda: self._root.noted_log_start(name))
+        return log
+
     async def reopen(self, topic: str, number: int) -> PartitionLog:
         """Recover a partition, if it is offline, as after a crash, and return its handle."""
         name = topic_partition(topic, number)
@@ -144,6 +152,10 @@ class LogRegistry:
                 await opening.result().stopped()
                 self._recovery_points[name] = opening.result().recovery_point
                 self._moved.discard(opening.result())
+            if self._root.is_read_only:
+                await finished(self._workers.files, self._root.read_notes)
+                self._recovery_points = dict(self._root.recovery_points or {})
+                self._log_starts = dict(self._root.log_starts)
             if self._logs.get(name) is opening and _is_offline(opening):
                 del self._logs[name]
         return await self._log_of(name, None, may_create=False)
@@ -164,9 +176,9 @@ class LogRegistry:
                 raise LogUnavailable(f"{self.path} is closed")
             opening = self._logs.get(name)
             is_mine = opening is None
-            if opening is None:
-                opening = self._begin_opening(name, topic_id, may_create=may_create)
             try:
+                if opening is None:
+                    opening = self._begin_opening(name, topic_id, may_create=may_create)
                 log = await asyncio.shield(opening)
             except NotFound:
                 if is_mine or not may_create:
@@ -259,10 +271,12 @@ class LogRegistry:
 
     def _note_by_timer(self) -> None:
         self._timer = None
-        self._begin_note().add_done_callback(self._end_note)
+        try:
+            self._begin_note().add_done_callback(lambda noting: self._end_note(noting.exception()))
+        except OSError as error:
+            self._end_note(error)
 
-    def _end_note(self, noting: asyncio.Future[None]) -> None:
-        error = noting.exception()
+    def _end_note(self, error: BaseException | None) -> None:
         if error is not None:
             self._note_failures += 1
             _log.warning("%s: check points not written, recovery is slower: %s", self.path, error)
@@ -276,7 +290,10 @@ class LogRegistry:
             await self.tick()
 
     async def tick(self) -> None:
-        """Roll aged segments, apply retention, note; failures are logged and tried again."""
+        """
+        Look for removed files, roll aged segments, apply retention, note; failures are logged and
+        tried again.
+        """
         if self._root.is_read_only:
             return
         expires = (self._settings.retention_bytes, self._settings.retention_ms) != (None, None)
@@ -285,6 +302,7 @@ class LogRegistry:
             if number % _LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
             try:
+                await log.look_for_files()
                 await log.roll_when_aged(self._now_ms())
                 if expires:
                     await log.delete_expired(self._now_ms())

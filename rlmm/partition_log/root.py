@@ -11,9 +11,10 @@ import fcntl
 import logging
 import os
 import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from rlmm.base.folder_lock import NO_ROOM
+from rlmm.base.folder_lock import NO_ROOM, locked_folder, unlock
 from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
 from rlmm.partition_log.checkpoints import CheckpointFault, format_offsets, parse_offsets
 from rlmm.partition_log.names import (
@@ -58,6 +59,8 @@ class RootFolder:
         self.log_starts: dict[TopicPartition, int] = {}
         self._disk = disk
         self._lock: int | None = None
+        self._own_folder: int | None = None
+        """The folder itself, locked: a lock file may be removed, and another one be locked."""
         self._written: dict[str, bytes] = {}
 
     @classmethod
@@ -69,7 +72,7 @@ class RootFolder:
             if not is_read_only:
                 root._make()
                 root._take_lock()
-            root._read_notes()
+            root.read_notes()
         except OSError as error:
             root.release()
             if error.errno in NO_ROOM:
@@ -111,7 +114,16 @@ class RootFolder:
             try:
                 os.ftruncate(lock, 0)
             finally:
-                os.close(lock)
+                with suppress(OSError):  # a forked child has the same open file
+                    fcntl.fcntl(lock, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_UNLCK))
+                unlock(lock)
+        if self._own_folder is not None:
+            own_folder, self._own_folder = self._own_folder, None
+            unlock(own_folder)
+
+    def noted_log_start(self, name: TopicPartition) -> int:
+        """Return the log start that the owner of the folder has noted by now, 0 without a note."""
+        return (self._read_offsets(LOG_STARTS) or {}).get(name, 0)
 
     def _make(self) -> None:
         missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
@@ -144,6 +156,7 @@ class RootFolder:
     def _take_lock(self) -> None:
         lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
+            self._own_folder = locked_folder(self.path)
             # Two kinds, which do not see each other: a broker takes the second one.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.fcntl(lock, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))
@@ -159,7 +172,8 @@ class RootFolder:
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
 
-    def _read_notes(self) -> None:
+    def read_notes(self) -> None:
+        """Read the check points, which the owner of a folder opened read-only writes on."""
         self.recovery_points = self._read_offsets(RECOVERY_POINTS)
         self.log_starts = self._read_offsets(LOG_STARTS) or {}
         mark = self.path / CLEAN_END

@@ -100,6 +100,8 @@ class ScanResult:
     born_ms: int = -1
     """Largest timestamp of the first batch, -1 when it has none."""
     damage: str | None = None
+    is_torn: bool = False
+    """Whether *damage* is a batch that is not there as a whole."""
     epochs: list[tuple[int, int]] = field(default_factory=list)
     """Leader epochs with the first offset of each, as the batches rise."""
     holes: list[OffsetGap] = field(default_factory=list)
@@ -109,12 +111,20 @@ class ScanResult:
 def scan_file(read: Read, size: int, base_offset: int, index_interval_bytes: int) -> ScanResult:
     """Check every batch of a file of *size* bytes, up to the first that is not sound."""
     found = ScanResult(SegmentIndex(base_offset, index_interval_bytes), base_offset)
+    backwards = scan_on(found, read, size)
+    if backwards is not None:
+        return _before_jump(found, backwards, read, index_interval_bytes)
+    return found
+
+
+def scan_on(found: ScanResult, read: Read, size: int) -> int | None:
+    """Check the batches from where *found* stops; return a base offset that falls, if one does."""
     while found.stop < size and found.damage is None:
         position = found.stop
         chunk = read(min(_CHUNK_BYTES, size - position), position)
         backwards = _take_batches(found, chunk)
         if backwards is not None:
-            return _before_jump(found, backwards, read, index_interval_bytes)
+            return backwards
         if found.stop > position or found.damage is not None:
             continue
         whole = _claimed_bytes(chunk)
@@ -122,7 +132,8 @@ def scan_file(read: Read, size: int, base_offset: int, index_interval_bytes: int
             _take_batches(found, read(whole, position))
         if found.stop == position and found.damage is None:
             found.damage = f"{size - position} bytes are no whole batch"
-    return found
+            found.is_torn = True
+    return None
 
 
 def _before_jump(

@@ -85,6 +85,14 @@ class Segment:
         finally:
             self._descriptors.let_go(self.path, descriptor)
 
+    def is_in_place(self) -> bool:
+        """Return whether the open `.log` file is the one in the folder. Blocks."""
+        descriptor = self._descriptors.hold(self.path)
+        try:
+            return self._disk.is_at(descriptor, self.path)
+        finally:
+            self._descriptors.let_go(self.path, descriptor)
+
     def use_stored_index(self) -> None:
         """Look up in the `.index` file from now on, checked once, and drop the index in memory."""
         self._loaded.drop(self.path)
@@ -153,6 +161,11 @@ class Segment:
             return self._first_ending_at(offset, start, limit)
         except LogDamaged as error:
             raise IndexWrong(self, str(error)) from error
+
+    @property
+    def last_indexed(self) -> int:
+        """Return a position at or before that of the last batch, from the index alone."""
+        return position_at_most(self._entries, self.size - 1)
 
     def start_hint(self, offset: int) -> int:
         """Return a position at or before that of *offset*, from the index alone."""

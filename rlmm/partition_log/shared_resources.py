@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.base.threads import FilePool
 
 if TYPE_CHECKING:
     from array import array
@@ -25,10 +26,10 @@ class LogThreads:
     """The threads of one registry, in pools by kind of work, so that no kind waits for another."""
 
     def __init__(self) -> None:
-        self.opening = ThreadPoolExecutor(_OPENING, "log-open")
-        self.syncing = ThreadPoolExecutor(_SYNCING, "log-sync")
-        self.files = ThreadPoolExecutor(_FILES, "log-file")
-        self.notes = ThreadPoolExecutor(1, "log-note")
+        self.opening = FilePool(_OPENING, "log-open")
+        self.syncing = FilePool(_SYNCING, "log-sync")
+        self.files = FilePool(_FILES, "log-file")
+        self.notes = FilePool(1, "log-note")
         """One thread keeps the order of notes."""
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ never a half-made change.
 from __future__ import annotations
 
 import logging
+from errno import ENOENT
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from rlmm.partition_log.epochs import EpochStarts
     from rlmm.partition_log.names import TopicPartition
+    from rlmm.partition_log.observation import FolderNews
     from rlmm.partition_log.recovery_rules import LogRecoveryResult
     from rlmm.partition_log.shared_resources import LogPlace
 
@@ -215,8 +217,11 @@ class PartitionStore:
             descriptor = descriptors.hold(segment.path)
             try:
                 disk.sync(descriptor)
+                is_there = disk.is_at(descriptor, segment.path)
             finally:
                 descriptors.let_go(segment.path, descriptor)
+            if not is_there:
+                raise FileNotFoundError(ENOENT, "was removed or moved while in use", segment.path)
         if work.names_are_new:
             descriptors.sync_folder(self.folder)
             descriptors.sync_folder(self.folder.parent)
@@ -229,6 +234,17 @@ class PartitionStore:
                 break
             sealed.append(segment)
         return sealed
+
+    def blocking_missing(self) -> Path | None:
+        """Return a segment's file that is not in the folder any more; `None` where all are."""
+        try:
+            names = self.place.disk.sizes(self.folder)
+        except FileNotFoundError:
+            return self.folder
+        for segment in self._segments:
+            if segment.path.name not in names:
+                return segment.path
+        return None if self.active.is_in_place() else self.active.path
 
     def blocking_seal(self) -> None:
         """Write the active segment's indexes, as a clean end leaves them."""
@@ -254,6 +270,21 @@ class PartitionStore:
     def _note_unsynced(self, segment: Segment) -> None:
         if not self._unsynced or self._unsynced[-1] is not segment:
             self._unsynced.append(segment)
+
+    # following another process
+
+    def take_news(self, news: FolderNews) -> None:
+        """Take in what the owner of the folder has written and deleted; for a read-only store."""
+        for segment, notes, stop, next_offset in news.grown:
+            if segment is not self.active:
+                self._segments = (*self._segments, segment)
+            assert segment.index is not None, segment  # that of an active one is in memory
+            for note in notes:
+                segment.index.note(*note)
+            segment.size, self.next_offset = stop, next_offset
+        if news.gone_count:
+            self.drop_first(news.gone_count)
+        self.log_start = min(max(self.log_start, news.log_start), self.next_offset)
 
     # deleting from the front
 

@@ -13,6 +13,7 @@ May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sideca
 - `known_state`: The newest known state whose records the log still holds.
 - `listener`: Interfaces of what the pump calls: gate, offset waits, restored states.
 - `log_connection`: Attempts to reach the log, with pauses.
+- `placement`: Judges user partitions whose events lie in another metadata partition.
 - `pump`: Begins and ends followers by the assignment, and asks for log end offsets.
 - `replay`: Decides whether a shard has caught up, fell behind or is lost.
 - `settings`: Limits and pauses of reading and writing.

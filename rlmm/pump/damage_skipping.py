@@ -15,6 +15,21 @@ if TYPE_CHECKING:
     from rlmm.records.record_set import RecordSet
 
 
+class DamagedReads:
+    """The position of the batch that was found damaged last, and how often it was read."""
+
+    def __init__(self, reads_max: int) -> None:
+        self.position = -1
+        self._reads = 0
+        self._reads_max = reads_max
+
+    def is_last(self, position: int) -> bool:
+        """Count a read of a damaged batch at *position*; return whether it is not read again."""
+        self._reads = self._reads + 1 if position == self.position else 1
+        self.position = position
+        return self._reads >= self._reads_max
+
+
 def offset_behind(record_set: RecordSet, damage: DamagedBatch, position: int) -> int | None:
     """
     Return the first offset that is surely behind *damage*, of a shard at *position*. `None` without

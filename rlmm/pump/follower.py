@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from rlmm.errors import (
     LogUnavailable,
     OutcomeUnknown,
 )
+from rlmm.log.protocol import is_gapless
 from rlmm.log.replay_progress import (
     CaughtUp,
     FellBehind,
@@ -33,8 +34,9 @@ from rlmm.log.replay_progress import (
     StateLost,
 )
 from rlmm.metadata.report import Tally
-from rlmm.pump.damage_skipping import offset_behind
+from rlmm.pump.damage_skipping import DamagedReads, offset_behind
 from rlmm.pump.known_state import KnownState
+from rlmm.pump.placement import Placement
 from rlmm.pump.replay import Replay
 from rlmm.pump.state_images import Image, copy_parts
 from rlmm.pump.statistics import FollowerStatistics
@@ -86,11 +88,16 @@ class FollowerContext:
     """Rung when a follower's first attempt has ended."""
     confirm: Callable[[LogIdentity], None] = anything_goes
     """Raises `ConfigError` where the log of that identity is not to be followed."""
+    placement: Placement = field(default_factory=Placement)
 
 
 class Follower:
-    def __init__(self, partition: int, context: FollowerContext) -> None:
+    def __init__(
+        self, partition: int, context: FollowerContext, partition_count: int | None = None
+    ) -> None:
+        """*partition_count* is that of the topic; without it, nothing is looked for elsewhere."""
         self.partition = partition
+        self._partition_count = partition_count
         self.verdicts = VerdictWaits(0)
         self.is_settled = False
         self.tally = Tally()
@@ -112,8 +119,7 @@ class Follower:
         self._loop = asyncio.get_running_loop()
         self._disowned = -1
         """The highest position that the log refused as not its own."""
-        self._damaged_reads = (-1, 0)
-        """Position of a damaged batch, and how often the follower read it."""
+        self._damaged = DamagedReads(context.settings.damage_reads)
         pauses = Pauses(
             context.settings.retry_first_ms / 1_000, context.settings.retry_last_ms / 1_000
         )
@@ -163,6 +169,8 @@ class Follower:
             shard, history = await self._known.newest(before, bounds, is_void=self._is_void)
             if shard is None or history is None:
                 shard = self._context.make_shard(self.partition, log_start)
+                if self._partition_count is not None:
+                    shard.place_among(self._partition_count)
                 history = ReplayHistory(first_offset=log_start)
                 self._context.incidents.forget(self.partition)
             if before is None or shard is not before.shard or shard.position < log_start:
@@ -171,6 +179,7 @@ class Follower:
             self._needs_beginning = self._is_void = False
             self._beginnings += 1
         self._context.listener.set_shard(self.partition, shard)
+        self._look_for_misplaced(shard)
         if before is not None and before.shard is not shard:
             for _ in before.shard.clearing():
                 await asyncio.sleep(0)
@@ -218,6 +227,8 @@ class Follower:
             if context.budget.is_exhausted:
                 await context.budget.wait_room()
             await context.pace.turn(self.partition)
+            was_damaged = replay.shard.position == self._damaged.position
+            replay.shard.holes_are_damage = was_damaged or is_gapless(context.log)
             async with self._applying:
                 passed = self.verdicts.listening_list()
                 is_over = self._slice_end()
@@ -233,14 +244,10 @@ class Follower:
         self, replay: Replay, record_set: RecordSet, damage: DamagedBatch
     ) -> None:
         position = replay.shard.position
-        read_at, reads = self._damaged_reads
-        reads = reads + 1 if read_at == position else 1
-        self._damaged_reads = position, reads
-        where = f"metadata partition {self.partition}, offset {position}"
-        what = f"{where}: a damaged batch ({damage.reason}: {damage.detail})"
-        if reads < self._context.settings.damage_reads:
-            msg = f"{what}, it is read anew"
-            raise LogUnavailable(msg)
+        what = f"metadata partition {self.partition}, offset {position}: a damaged batch"
+        what += f" ({damage.reason}: {damage.detail})"
+        if not self._damaged.is_last(position):
+            raise LogUnavailable(f"{what}, it is read anew")
         behind = offset_behind(record_set, damage, position)
         if behind is None:
             behind = (await self._ask_bounds()).high_watermark
@@ -266,10 +273,17 @@ class Follower:
                 self.partition, report.entries, self._context.clock.now_ms()
             )
         self.verdicts.take_report(report, passed or ())
-        self._context.waits.advance(self.partition, report.next_offset)
         replay = self._replay
+        if replay is not None:
+            self._look_for_misplaced(replay.shard)
+        self._context.waits.advance(self.partition, report.next_offset)
         if replay is not None and not replay.is_at_ease:
             self.judge()
+
+    def _look_for_misplaced(self, shard: Shard) -> None:
+        if self._context.placement.look(shard):
+            self._context.listener.set_shard(self.partition, shard)
+            self._context.placement.on_change()
 
     # ------------------------------------------------------------------------- from outside
 
@@ -306,7 +320,11 @@ class Follower:
         self._holds_until_s = replay.holds_until_s() if isinstance(fact, CaughtUp) else -math.inf
         if fact is None and not replay.is_caught_up:
             fact = FellBehind(NotReadyReason.REPLAYING, "")
-        if isinstance(fact, FellBehind) and self._context.budget.is_exhausted:
+        fault = self._context.placement.fault()
+        if fault is not None and not isinstance(fact, StateLost):
+            fact = FellBehind(NotReadyReason.MISPLACED, fault)
+            self._holds_until_s = -math.inf
+        elif isinstance(fact, FellBehind) and self._context.budget.is_exhausted:
             detail = fact.detail or "the memory limit is reached, nothing more is read"
             fact = FellBehind(NotReadyReason.OVER_BUDGET, detail)
         if fact is not None:

@@ -35,7 +35,10 @@ class ReplayListener(Protocol):
         """The pump reads *partition* from now on; *is_current* judges its state by the clock."""
 
     def set_shard(self, partition: int, shard: Shard) -> None:
-        """*shard* holds the state of *partition*, in place of any other."""
+        """
+        *shard* holds the state of *partition*, in place of any other. The follower says so again
+        when a user partition in it is found to be misplaced.
+        """
 
     def take_fact(self, partition: int, fact: Fact, progress: ReplayProgress) -> object:
         """The pump judged *partition*; mostly *fact* is the same as before."""

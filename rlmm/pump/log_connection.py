@@ -13,6 +13,7 @@ from tenacity import AsyncRetrying, retry_if_exception
 
 from rlmm.base.backoff import Pauses
 from rlmm.errors import ConfigError, InvalidArgument, LogNotPermitted, LogUnavailable, TopicAbsent
+from rlmm.log.protocol import CompactionSource
 from rlmm.log.reconnect_backoff import ReconnectBackoff, wake
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class LogConnection:
         timeout_s = self._context.settings.bounds_timeout_ms / 1_000
         identity = await self._context.log.identity(timeout_s=timeout_s)
         self._check(identity.partition_count)
+        if isinstance(self._context.log, CompactionSource):
+            await self._context.log.learn_compaction()
         if self._context.restore is not None:
             await self._context.restore.confirm(identity)
         # Last, with no await behind it: two engines of one log must see each other.

@@ -61,6 +61,7 @@ class Pump:
         self._ended = Tally()
         """Offsets that ended followers passed."""
         self._closed: tuple[type[Unresolved], str] | None = None
+        context.placement.on_change = self._judge_now
         context.listener.assign(assignment)
 
     # ---------------------------------------------------------------------------- the task
@@ -74,6 +75,7 @@ class Pump:
         while True:
             identity = await self._connection.reach(is_first=not self._recreations)
             self._identity = identity
+            self._context.placement.connect(identity.partition_count)
             self._context.listener.connect(identity.partition_count)
             if self._context.restore is not None:
                 self._context.restore.connect(identity)
@@ -176,11 +178,14 @@ class Pump:
     async def _judge_all(self) -> None:
         """Judge on a timer, also while no broker answers."""
         while True:
-            for follower in list(self._followers.values()):
-                follower.judge()
+            self._judge_now()
             self._judged_s = asyncio.get_running_loop().time()
             self._changed.ring()
             await asyncio.sleep(self._context.settings.bounds_interval_ms / 1_000)
+
+    def _judge_now(self) -> None:
+        for follower in list(self._followers.values()):
+            follower.judge()
 
     async def _watch_memory(self) -> None:
         while True:
@@ -251,7 +256,8 @@ class Pump:
                 AssignmentLost,
             )
         for partition in sorted(wanted - self._followers.keys()):
-            follower = Follower(partition, self._context)
+            count = self._identity.partition_count
+            follower = Follower(partition, self._context, count)
             self._followers[partition] = follower
             self._context.listener.begin_partition(
                 partition, follower.progress(), follower.is_current
@@ -269,6 +275,7 @@ class Pump:
         """End the follower of *partition*; writers that wait get *error*, readers *of_readers*."""
         follower = self._followers.pop(partition)
         follower.close(error, message)
+        self._context.placement.drop(partition)
         self._ended.add(follower.tally)
         self._running.pop(partition).cancel()
         self._context.listener.end_partition(partition)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from rlmm.log.replay_progress import CaughtUp, FellBehind, NotReadyReason, ReplayProgress, StateLost
 from rlmm.metadata.report import never
 from rlmm.metadata.verdicts import COUNTED_APART, Rejected, RejectReason, Undecodable
-from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.pump.settings import PumpSettings
     from rlmm.records.damage import DamagedBatch
+    from rlmm.records.record_set import RecordSet
 
 _UNREACHED_MAX = 1_024
 """Log ends that are remembered; beyond it the newest replace those just before them."""
@@ -203,7 +203,7 @@ class Replay:
 
     def _pass_trimmed(self, log_start: int) -> None:
         """Go on at the log start offset, past records that retention removed unread."""
-        self.absorb(RecordSet(self.shard.partition, b"", log_start), 1)
+        self._count(self.shard.pass_trimmed(log_start))
         self.history.trimmed_before = log_start
 
     def _count(self, report: Report) -> None:

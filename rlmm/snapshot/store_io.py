@@ -124,6 +124,7 @@ class SnapshotFolder:
             if reader.header != header:
                 raise SnapshotCorrupt("it changed while it was read")
             shard = self._make_shard(header.partition, header.position)
+            shard.place_among(self._identity.partition_count)
             for image in reader.images():
                 given.go_on()
                 shard.import_partition(image)

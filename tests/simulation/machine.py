@@ -86,6 +86,15 @@ class WatchedShard(PythonShard):
         self._judge.see_report(self._machine.name, report)
         return report
 
+    def pass_trimmed(self, log_start: int) -> Report:
+        if self._is_new:
+            self._is_new = False
+            self._judge.look(self._machine)
+        self.gaps += ((self.position, log_start),)
+        report = super().pass_trimmed(log_start)
+        self._judge.see_report(self._machine.name, report)
+        return report
+
     def gaps_of(self, history: ReplayHistory) -> tuple[tuple[int, int], ...]:
         """Return all gaps of the state with *history*, also of the snapshot it was made of."""
         is_restored = history.first_offset != self.born_at

@@ -48,6 +48,7 @@ _NEVER_BY_ITSELF = {
     "absent": "look where it is held: in all its folders with --log-dirs, or in the topic itself "
     "with --bootstrap-server",
     NOT_ASSIGNED: "look in the topic itself with --bootstrap-server",
+    "misplaced": "see them with `rlmm verify`; the metadata topic may have got partitions",
     "not-understood": "see them with `rlmm events --verdict undecodable`",
 }
 """By the reason why something is not ready, where waiting brings nothing."""

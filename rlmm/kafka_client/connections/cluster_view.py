@@ -35,6 +35,7 @@ _log = logging.getLogger("rlmm.log.kafka.cluster")
 
 _CANDIDATE_S = 3.0
 """How long one of several brokers may take to answer before the next is asked."""
+_VIEW_AGE_MAX_S = 60.0
 _GAP_S = RETRY.first_s
 """Time between two attempts, even if both succeed."""
 
@@ -151,6 +152,11 @@ class ClusterConnection:
         if self._attempt is None:
             self._attempt = self._crew.start(self._ask(), "ask the cluster", self._asked)
         return self._attempt
+
+    def refresh(self) -> None:
+        """Have the cluster asked if its view is old: no error tells that a topic got partitions."""
+        if self._now() - self._asked_at > _VIEW_AGE_MAX_S:
+            self.wish()
 
     def _asked(self, done: asyncio.Task[None]) -> None:
         self._attempt = None

@@ -35,6 +35,7 @@ class WholeBatches(NamedTuple):
 
     *size* is their end, *next_offset* and *leader_epoch* are the last one's; without one 0, None,
     -1. *wanted* is the size of the batch behind them, 0 where cut off; *damage* why there is none.
+    The last one begins at *last_start*.
     """
 
     size: int
@@ -42,6 +43,7 @@ class WholeBatches(NamedTuple):
     leader_epoch: int
     wanted: int
     damage: str | None
+    last_start: int = 0
 
 
 def whole_batches(data: bytes | memoryview) -> WholeBatches:
@@ -65,10 +67,10 @@ def whole_batches(data: bytes | memoryview) -> WholeBatches:
         return WholeBatches(0, None, _NO_EPOCH, wanted, damage)
     base_offset, _ = unpack(data, last)
     if data[last + _MAGIC_AT] != MAGIC or at - last < HEADER_BYTES:
-        return WholeBatches(at, base_offset + 1, _NO_EPOCH, wanted, damage)
+        return WholeBatches(at, base_offset + 1, _NO_EPOCH, wanted, damage, last)
     (last_delta,) = _INT32.unpack_from(data, last + _LAST_DELTA_AT)
     (leader_epoch,) = _INT32.unpack_from(data, last + _LEADER_EPOCH_AT)
-    return WholeBatches(at, base_offset + last_delta + 1, leader_epoch, wanted, damage)
+    return WholeBatches(at, base_offset + last_delta + 1, leader_epoch, wanted, damage, last)
 
 
 _GROWTH = 2
@@ -151,6 +153,8 @@ class FetchPosition:
         self._heard()
         found = whole_batches(fetched.data)
         if found.next_offset is not None:
+            if found.next_offset > fetched.high_watermark >= 0:
+                return _within(read, fetched, found)
             if found.next_offset <= read.position:
                 return self._damaged(read, f"the leader answers up to {found.next_offset} only")
             self._behind = (found.next_offset, found.leader_epoch)
@@ -195,6 +199,23 @@ class FetchPosition:
 
     def _damaged(self, read: PendingRead, why: str) -> LogDamaged:
         return LogDamaged(f"partition {read.partition} at offset {read.position}: {why}")
+
+
+def _within(read: PendingRead, fetched: FetchedPartition, found: WholeBatches) -> RecordSet:
+    """
+    Return a record set whose last batch claims offsets beyond the high watermark: no CRC covers a
+    base offset. The batches before it come alone; the first one begins at the position.
+    """
+    before = whole_batches(fetched.data[: found.last_start])
+    if before.next_offset is not None and before.next_offset > read.position:
+        end, size = min(before.next_offset, fetched.high_watermark), before.size
+    else:
+        delta = 0
+        if found.size - found.last_start >= HEADER_BYTES:
+            (delta,) = _INT32.unpack_from(fetched.data, found.last_start + _LAST_DELTA_AT)
+        end = min(read.position + max(delta, 0) + 1, fetched.high_watermark)
+        size = found.size
+    return RecordSet(read.partition, bytes(fetched.data[:size]), max(end, read.position + 1))
 
 
 def truncated(

@@ -2,8 +2,8 @@
 The `files` log: events in a folder of our own, in Kafka's form; the default of the service.
 
 `rlmm.partition_log` keeps the bytes; this module adds identity, deadlines and the form of an event.
-An observer opens the folder read-only; it may be a partial copy of a broker's, and its end is fixed
-when it is first read.
+An observer opens the folder read-only, beside its owner or on a partial copy of a broker's. It
+looks for new records at each question for the bounds, and while a reader waits.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from rlmm.errors import (
     ConfigError,
     LogDamaged,
     LogError,
+    LogRecreated,
     LogUnavailable,
     NotFound,
 )
 from rlmm.log.files.log_folder import (
     TOPIC,
+    UNKNOWN_TOPIC_ID,
     copied_identity,
     keep_identity,
     kept_identity,
@@ -42,6 +44,7 @@ from rlmm.log.request_checks import (
     require_position,
     require_value,
 )
+from rlmm.metadata.ids import Uuid
 from rlmm.partition_log.disk import DISK
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings
@@ -60,6 +63,11 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("rlmm.log.files")
+
+_OBSERVED_EVERY_S = 0.5
+"""How often an observer looks for new records while a reader waits for them."""
+_REOPENED_EVERY_S = 10.0
+"""How long an observer leaves a damaged partition offline; its owner notes what stands then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,9 @@ class FilesLog:
         self._batch_bytes_max = min(settings.batch_bytes_max, settings.segment_bytes)
         self._clock = clock
         self._is_observer = is_observer
+        self._look_every_s = _OBSERVED_EVERY_S if is_observer else math.inf
+        self._offline_s: dict[int, float] = {}
+        """Since when an observer left damaged partitions offline."""
         self._is_closed = False
         self._closing = asyncio.Lock()
 
@@ -148,8 +159,16 @@ class FilesLog:
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
         """Return the identity; it cannot change while this process holds the lock."""
-        del timeout_s  # nothing here ever waits
         self._require_open("identity")
+        if self._is_observer:
+            look = partial(look_at, self.folder)
+            try:
+                async with self._clock.timeout(timeout_s):
+                    found = await in_own_thread("log-look", look)
+            except TimeoutError as error:
+                msg = f"{self.folder}: not looked at in {timeout_s} s"
+                raise LogUnavailable(msg) from error
+            self._identity = copied_identity(found, self._identity.partition_count)
         return self._identity
 
     async def bounds(
@@ -197,7 +216,9 @@ class FilesLog:
                     found = await log.read(position, bytes_max=bytes_max)
                     if found is not None:
                         return found
-                    await log.wait_past(position, math.inf)
+                    await log.wait_past(position, self._look_every_s)
+                    if self._is_observer:
+                        log = await self._opened(partition)
         except TimeoutError:
             return None
 
@@ -226,6 +247,11 @@ class FilesLog:
             raise (AppendRefused if log is None else AppendUncertain)(msg) from None
         return appended.base_offset
 
+    @property
+    def is_gapless(self) -> bool:
+        """Whether rlmm alone has written the folder; a copy of a broker's may be compacted."""
+        return not self._is_observer
+
     async def close(self) -> None:
         """Sync all appends, end every call, and release the folder."""
         self._is_closed = True
@@ -234,11 +260,39 @@ class FilesLog:
 
     async def _opened(self, partition: int) -> PartitionLog:
         try:
-            log = await self._registry.partition(TOPIC, partition)
+            if self._is_observer:
+                log = await self._observed(partition)
+            else:
+                log = await self._registry.partition(TOPIC, partition)
         except NotFound as error:
             msg = f"partition {partition} has no folder in {self._registry.path}"
             raise LogUnavailable(msg) from error
         self._require_open(f"partition {partition}")  # an opening may take long
+        return log
+
+    async def _observed(self, partition: int) -> PartitionLog:
+        """Return the handle with all that the owner has written; opened anew where it was cut."""
+        now_s = asyncio.get_running_loop().time()
+        is_due = now_s - self._offline_s.get(partition, now_s) >= _REOPENED_EVERY_S
+        try:
+            log = await (
+                self._registry.reopen(TOPIC, partition)
+                if is_due
+                else self._registry.look_again(TOPIC, partition)
+            )
+            if log.is_replaced:
+                log = await self._registry.reopen(TOPIC, partition)
+        except LogDamaged:
+            self._offline_s[partition] = now_s if is_due else self._offline_s.get(partition, now_s)
+            raise
+        if log.fault is None:
+            self._offline_s.pop(partition, None)
+        else:
+            self._offline_s.setdefault(partition, now_s)
+        found, bound = log.topic_id, self._identity.topic_id
+        if found is not None and bound != UNKNOWN_TOPIC_ID and found != bytes(bound):
+            msg = f"{log.path} belongs to topic id {Uuid(found)}, it was {bound}"
+            raise LogRecreated(msg)
         return log
 
     def _require_open(self, what: str) -> None:

@@ -33,6 +33,7 @@ from rlmm.log.kafka.metadata_topic import (
     another_than,
     find_dangers,
     is_absent,
+    is_never_compacted,
     nothing,
     refuse_empty,
     require_cluster,
@@ -93,6 +94,7 @@ class KafkaLog:
                 settings, self._cluster, self._crew, SYSTEM_CLOCK.now_ms
             )
         self._bound: LogIdentity | None = None
+        self.is_gapless = False
         self._creation = TopicCreation(settings, self._cluster, loop.time)
         self._remember = remember
         self._limits: set[asyncio.Timeout] = set()
@@ -139,6 +141,7 @@ class KafkaLog:
         try:
             async with self._limit(timeout_s):
                 bound = await self._bound_now()
+                self._cluster.refresh()
                 for partition in partitions:
                     require_partition(partition, bound.partition_count)
                 question = self._question(bound, partitions)
@@ -241,6 +244,9 @@ class KafkaLog:
         finally:
             if append is not None:
                 appender.release(append)
+
+    async def learn_compaction(self) -> None:
+        self.is_gapless = await is_never_compacted(self._settings, self._cluster)
 
     async def dangers(self, *, timeout_s: float) -> list[TopicFinding]:
         """Report the topic's settings that endanger the metadata; nothing is altered."""

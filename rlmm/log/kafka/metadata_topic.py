@@ -56,6 +56,12 @@ def another_than(bound: LogIdentity | None, view: ClusterView, name: str) -> Log
         return LogRecreated(
             f"this is another cluster: its id was {bound.cluster_id}, now {view.cluster_id}"
         )
+    count = len(view.topic.partitions)
+    if view.topic.topic_id == bound.topic_id and count > bound.partition_count:
+        return LogRecreated(
+            f"topic {name} had {bound.partition_count} partitions and has {count} now, which must "
+            "never change: most user partitions have another place among them"
+        )
     if view.topic.topic_id == bound.topic_id:
         return None
     return LogRecreated(str(replaced(name, bound.topic_id, view.topic.topic_id)))
@@ -93,6 +99,8 @@ _IMPOSSIBLE = frozenset(
 )
 """Answers to a creation which say that it can never succeed as it is asked for."""
 
+_POLICY_S = 3.0
+"""How long a start waits for the cleanup policy; without it, holes are taken for compaction's."""
 _ASKED = (
     "min.insync.replicas",
     "cleanup.policy",
@@ -237,6 +245,21 @@ async def create_topic(settings: KafkaSettings, connection: BrokerConnection) ->
             f"({topic.replication_factor})"
         )
     raise error_for(f"creating topic {topic.name}", outcome.code, "CREATE topics")
+
+
+async def is_never_compacted(settings: KafkaSettings, cluster: ClusterConnection) -> bool:
+    """Return whether the topic's cleanup policy can be read, and is not compaction."""
+    request = DescribeTopicsRequest([settings.topic.name], ("cleanup.policy",))
+    try:
+        async with asyncio.timeout(_POLICY_S):
+            connection = await cluster.any_node().control()
+            (described,) = await connection.call(request)
+    except (LogError, TimeoutError):
+        return False
+    policy = described.settings.get("cleanup.policy")
+    if described.code != ErrorCode.NONE or policy is None or policy.value is None:
+        return False
+    return "compact" not in policy.value
 
 
 async def find_dangers(

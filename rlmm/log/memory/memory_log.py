@@ -184,6 +184,9 @@ class MemoryLog:
         if self._topic.topic_id != self._identity.topic_id:
             told, now = self._identity.topic_id, self._topic.topic_id
             return LogRecreated, f"the topic with id {told} is gone, another has the id {now}"
+        count, before = len(self._topic.partitions), self._identity.partition_count
+        if count != before:
+            return LogRecreated, f"the topic had {before} partitions and has {count} now"
         return self._topic.partitions[partition].fault
 
     def _bounds_now(self, partition: int) -> LogBounds | LogError | None:

@@ -105,6 +105,10 @@ class LogScript:
         """A topic of the same name is created, empty; returns its id."""
         return self._topic.create(partition_count)
 
+    def add_partitions(self, partition_count: int) -> None:
+        """An operator alters the topic to *partition_count* partitions."""
+        self._topic.grow(partition_count)
+
     def recreate_topic(self) -> Uuid:
         return self._topic.create(len(self._topic.partitions))
 

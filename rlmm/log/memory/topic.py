@@ -65,6 +65,12 @@ class MemoryTopic:
         ring(before)
         return topic_id
 
+    def grow(self, partition_count: int) -> None:
+        """Add partitions up to *partition_count*; the topic id and the records stay."""
+        count = len(self.partitions)
+        self.partitions += [MemoryPartition(number) for number in range(count, partition_count)]
+        ring(self.partitions)
+
     def delete(self) -> None:
         """Drop everything; offsets, events and the topic id are gone."""
         before = self.partitions

@@ -19,7 +19,15 @@ from rlmm.metadata.segment import PartitionDeleteState
 from tests.integration.engine.conftest import PARTITION_COUNT, QUICK
 from tests.kafka.clients import create_topic, end_offsets
 from tests.kafka.secured import POWERLESS, Way
-from tests.support.builders import finished, partition_delete, segment_id, started, tp
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+)
 from tests.support.kafka.kafka_logs import own_topic, settings_for
 
 if TYPE_CHECKING:
@@ -155,6 +163,24 @@ async def test_observer_when_it_reads_restarts_and_must_write_then_the_topic_is_
                 assert await metadata.segment_for(partition, 0, 50) is not None
             await metadata.write_snapshots()
         assert await topic.held() == before
+
+
+async def test_observer_when_the_owner_writes_beside_it_then_follows_each_event(
+    topic: Topic,
+) -> None:
+    """A linearizable question of the observer sees each event that the owner has acknowledged."""
+    async with (
+        following(topic, is_observer=False) as owner,
+        following(topic, is_observer=True) as observer,
+    ):
+        assert await observer.wait_all_ready(timeout_s=WAIT_S) == []
+        for partition in PARTITIONS:
+            a = segment_id("a", partition)
+            for event in (delete_started(a), delete_finished(a)):
+                await owner.update_segment(event)
+                ours = await owner.segments(partition)
+                assert await observer.segments(partition, linearizable=True) == ours
+            assert await observer.segment_for(partition, 0, 50) is None
 
 
 def own_threads(topic: Topic) -> set[threading.Thread]:

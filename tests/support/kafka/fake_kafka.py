@@ -190,6 +190,11 @@ class FakeKafka:
         self.partitions = self._made(len(self.partitions) if partitions is None else partitions)
         self.bell.ring()
 
+    def add_partitions(self, count: int) -> None:
+        """Alter the topic to *count* partitions; its id and its records stay."""
+        self.partitions = self._made(count) | self.partitions
+        self.bell.ring()
+
     # What brokers answer.
 
     async def answer(self, broker: int, request: Request[Any]) -> Any:

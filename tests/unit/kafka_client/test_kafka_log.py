@@ -11,6 +11,7 @@ from rlmm.errors import (
     AppendUncertain,
     ConfigError,
     InvalidArgument,
+    LogError,
     LogNotPermitted,
     LogRecreated,
     LogUnavailable,
@@ -236,6 +237,20 @@ async def test_f6_read_when_the_topic_is_created_anew_then_ends(start: Start, ha
     assert await read_until(log, 4, 0, 1) == [(0, b"new")]
 
 
+async def test_f7_topic_when_it_gets_partitions_then_is_another(connect: Connect) -> None:
+    """F7: calls end with both counts once a broker tells of more partitions than before."""
+    kafka, log = await connect()
+    kafka.add_partitions(5)
+    reading = asyncio.create_task(log.read(0, 0, timeout_s=600))
+    bounds = await log.bounds([0], timeout_s=ANSWER_S)
+    assert not isinstance(bounds[0], LogError)
+    await asyncio.sleep(61)
+    await log.bounds([0], timeout_s=ANSWER_S)
+    with pytest.raises(LogRecreated, match="had 3 partitions and has 5 now"):
+        await reading
+    assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 5
+
+
 async def test_f6_cluster_when_it_is_another_then_nothing_is_answered(connect: Connect) -> None:
     """Failure scenario F6: addresses that lead to another cluster by now are noticed."""
     kafka, log = await connect()
@@ -294,6 +309,28 @@ async def test_close_when_a_deadline_passes_at_that_moment_then_ends(connect: Co
         with pytest.raises(LogUnavailable, match="closed"):
             await read
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "is_gapless"),
+    [
+        ("delete", ErrorCode.NONE, True),
+        ("compact,delete", ErrorCode.NONE, False),
+        ("delete", ErrorCode.TOPIC_AUTHORIZATION_FAILED, False),
+    ],
+    ids=["delete", "compact", "not told"],
+)
+async def test_f63_log_then_is_gapless_where_nothing_compacts_it(
+    open_log: OpenLog, policy: str, code: ErrorCode, is_gapless: bool
+) -> None:
+    """An offset without a batch is damage where the cleanup policy is known and is not compact."""
+    kafka = FakeKafka()
+    kafka.settings["cleanup.policy"] = policy
+    kafka.code_of_settings = code
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    await log.learn_compaction()
+    assert log.is_gapless is is_gapless
 
 
 async def test_dangers_when_unreadable_then_is_an_error_or_a_finding(open_log: OpenLog) -> None:

@@ -22,7 +22,10 @@ from rlmm.kafka_client.fetch.partition_reads import (
 )
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.fetch import FetchedPartition, FetchPartition
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.pump.damage_skipping import offset_behind
 from rlmm.records.batch import Batch, walk
+from rlmm.records.damage import DamageReason
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
 
@@ -184,7 +187,7 @@ HUGE = struct.pack(">qi", 9, 2**30) + bytes(60)
 CASES = {
     "nothing": (b"", WholeBatches(0, None, -1, 0, None)),
     "one": (BATCH, WholeBatches(len(BATCH), 7, 2, 0, None)),
-    "two": (BATCH + SECOND, WholeBatches(len(BATCH + SECOND), 8, 3, 0, None)),
+    "two": (BATCH + SECOND, WholeBatches(len(BATCH + SECOND), 8, 3, 0, None, len(BATCH))),
     "a hole at the end": (HOLE, WholeBatches(len(HOLE), 20, 3, 0, None)),
     "the second cut off": (BATCH + SECOND[:-1], WholeBatches(len(BATCH), 7, 2, len(SECOND), None)),
     "the second's length cut off": (BATCH + SECOND[:11], WholeBatches(len(BATCH), 7, 2, 0, None)),
@@ -227,3 +230,30 @@ def test_batches_when_cut_anywhere_then_agree_with_the_walk(counts: list[int], c
     found = whole_batches(data)
     assert found.size == (batches[-1].stop if batches else 0)
     assert found.next_offset == (batches[-1].next_offset if batches else None)
+
+
+def beyond(batch: bytes, offset: int = 2**40) -> bytes:
+    """Return *batch* with a base offset that no CRC covers, far beyond any high watermark."""
+    return struct.pack(">q", offset) + batch[8:]
+
+
+async def test_f63_last_batch_when_it_claims_to_be_beyond_the_high_watermark_then_stays_out() -> (
+    None
+):
+    """The sound batches before it are given alone, and the next read begins behind them."""
+    data = BATCH + beyond(build_batch(records_of([b"c"], 7), 7, leader_epoch=2))
+    judged = trail().judge(read_at(5), fetched(data, next_offset=8), is_first=True)
+    assert judged == RecordSet(3, BATCH, 7)
+
+
+async def test_f63_first_batch_when_it_claims_to_be_beyond_the_high_watermark_then_is_damaged() -> (
+    None
+):
+    """The shard finds the batch damaged, and no offset behind its two records is passed."""
+    judged = trail().judge(read_at(5), fetched(beyond(BATCH), next_offset=100), is_first=True)
+    assert isinstance(judged, RecordSet)
+    assert judged.next_offset == 7
+    report = PythonShard(3, 5).apply(judged)
+    assert report.damage is not None
+    assert (report.damage.reason, report.next_offset) == (DamageReason.BAD_OFFSETS, 5)
+    assert offset_behind(judged, report.damage, 5) == 7
