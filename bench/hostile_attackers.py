@@ -1,0 +1,132 @@
+"""
+The hostile clients of one shape, in a process of their own, until they are ended.
+
+They do not wait for the service: as soon as it takes bytes, it gets more of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Final
+
+from bench.hostile_shapes import HTTP, KNOWN, STRANGERS, Role, Shape, Way, hello
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SHAPES: Final = {shape.name: shape for shape in (*STRANGERS, *KNOWN, *HTTP)}
+_PIECE: Final = 256 * 1024
+_PAUSE_S: Final = 0.001
+_DRIPS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    host: str
+    port: int
+    http_port: int
+    has_tls: bool
+    tokens: Mapping[str, str]
+    broker_id: int
+
+
+def unverified() -> ssl.SSLContext:
+    found = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    found.check_hostname = False
+    found.verify_mode = ssl.CERT_NONE
+    return found
+
+
+async def attack(target: Target, shape: Shape, seconds: float | None = None) -> None:
+    """Let the clients of *shape* run, for ever or for some *seconds*."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await _attack(target, shape)
+
+
+async def _attack(target: Target, shape: Shape) -> None:
+    data, first = shape.make(), b""
+    if shape.role is not Role.STRANGER and shape.way is not Way.HTTP:
+        said: dict[str, object] = {}
+        if shape.role is Role.BROKER:
+            said["broker_id"] = target.broker_id
+        first = hello(target.tokens[shape.role], **said)
+    tls = unverified() if target.has_tls and shape.way is not Way.HTTP else None
+    async with asyncio.TaskGroup() as group:
+        for _ in range(shape.connections):
+            group.create_task(_connect_always(target, shape, first, data, tls))
+
+
+async def _connect_always(
+    target: Target, shape: Shape, first: bytes, data: bytes, tls: ssl.SSLContext | None
+) -> None:
+    port = target.http_port if shape.way is Way.HTTP else target.port
+    while True:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            reader, writer = await asyncio.open_connection(target.host, port, ssl=tls)
+            try:
+                if first:
+                    writer.write(first)
+                    await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+                await _speak(shape, reader, writer, data)
+            finally:
+                writer.transport.abort()
+        await asyncio.sleep(_PAUSE_S)
+
+
+async def _speak(
+    shape: Shape, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, data: bytes
+) -> None:
+    if shape.way is Way.UNREAD:
+        while True:
+            await _send(writer, data)
+    taking = asyncio.ensure_future(_take_all(reader))
+    try:
+        if shape.way is Way.DRIP:
+            for _ in range(_DRIPS):
+                for at in range(len(data)):
+                    await _send(writer, data[at : at + 1])
+                    await asyncio.sleep(shape.waits_ms / 1_000)
+        elif shape.way in (Way.RECONNECT, Way.HOLD):
+            await _send(writer, data)
+            await taking
+        else:
+            while not taking.done():
+                await _send(writer, data)
+    finally:
+        taking.cancel()
+
+
+async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:
+    for at in range(0, len(data), _PIECE):
+        writer.write(data[at : at + _PIECE])
+        await writer.drain()
+    await asyncio.sleep(0)
+
+
+async def _take_all(reader: asyncio.StreamReader) -> None:
+    while await reader.read(_PIECE):
+        pass
+
+
+def _run(target: Target, name: str) -> None:
+    asyncio.run(attack(target, SHAPES[name]))
+
+
+@contextmanager
+def attacked(target: Target, shape: Shape) -> Iterator[None]:
+    """Let hostile clients of *shape* run beside the block."""
+    process = get_context("spawn").Process(target=_run, args=(target, shape.name), daemon=True)
+    process.start()
+    try:
+        yield
+        if not process.is_alive():
+            msg = f"the attackers of {shape.name!r} have ended with {process.exitcode}"
+            raise RuntimeError(msg)
+    finally:
+        process.kill()
+        process.join()
