@@ -22,6 +22,7 @@ SHAPES: Final = {shape.name: shape for shape in (*STRANGERS, *KNOWN, *HTTP)}
 _PIECE: Final = 256 * 1024
 _PAUSE_S: Final = 0.001
 _DRIPS: Final = 64
+_PIECES_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,38 @@ def unverified() -> ssl.SSLContext:
     return found
 
 
-async def attack(target: Target, shape: Shape, seconds: float | None = None) -> None:
-    """Let the clients of *shape* run, for ever or for some *seconds*."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await _attack(target, shape)
+class _Sent:
+    """Counts the pieces that clients have sent, and tells when there are enough."""
+
+    def __init__(self, enough: int) -> None:
+        self._left = enough
+        self.is_enough = asyncio.Event()
+
+    def count(self) -> None:
+        self._left -= 1
+        if not self._left:
+            self.is_enough.set()
 
 
-async def _attack(target: Target, shape: Shape) -> None:
+async def attack_for_pieces(target: Target, shape: Shape, pieces: int, seconds: float) -> None:
+    """
+    Let the clients of *shape* run until they have sent some *pieces*, and for *seconds* on.
+
+    The service may stop taking from clients that do not read: they end after a time as well.
+    """
+    sent = _Sent(pieces)
+    clients = asyncio.ensure_future(_attack(target, shape, sent))
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PIECES_S):
+                await sent.is_enough.wait()
+        await asyncio.wait([clients], timeout=seconds)
+    finally:
+        clients.cancel()
+        await asyncio.wait([clients])
+
+
+async def _attack(target: Target, shape: Shape, sent: _Sent) -> None:
     data, first = shape.make(), b""
     if shape.role is not Role.STRANGER and shape.way is not Way.HTTP:
         said: dict[str, object] = {}
@@ -58,12 +83,17 @@ async def _attack(target: Target, shape: Shape) -> None:
     tls = unverified() if target.has_tls and shape.way is not Way.HTTP else None
     async with asyncio.TaskGroup() as group:
         for _ in range(shape.connections):
-            group.create_task(_connect_always(target, shape, first, data, tls))
+            group.create_task(_connect_always(target, shape, (first, data), tls, sent))
 
 
 async def _connect_always(
-    target: Target, shape: Shape, first: bytes, data: bytes, tls: ssl.SSLContext | None
+    target: Target,
+    shape: Shape,
+    said: tuple[bytes, bytes],
+    tls: ssl.SSLContext | None,
+    sent: _Sent,
 ) -> None:
+    first, data = said
     port = target.http_port if shape.way is Way.HTTP else target.port
     while True:
         with suppress(OSError, asyncio.IncompleteReadError):
@@ -72,39 +102,44 @@ async def _connect_always(
                 if first:
                     writer.write(first)
                     await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
-                await _speak(shape, reader, writer, data)
+                await _speak(shape, reader, writer, data, sent)
             finally:
                 writer.transport.abort()
         await asyncio.sleep(_PAUSE_S)
 
 
 async def _speak(
-    shape: Shape, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, data: bytes
+    shape: Shape,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    data: bytes,
+    sent: _Sent,
 ) -> None:
     if shape.way is Way.UNREAD:
         while True:
-            await _send(writer, data)
+            await _send(writer, data, sent)
     taking = asyncio.ensure_future(_take_all(reader))
     try:
         if shape.way is Way.DRIP:
             for _ in range(_DRIPS):
                 for at in range(len(data)):
-                    await _send(writer, data[at : at + 1])
+                    await _send(writer, data[at : at + 1], sent)
                     await asyncio.sleep(shape.waits_ms / 1_000)
         elif shape.way in (Way.RECONNECT, Way.HOLD):
-            await _send(writer, data)
+            await _send(writer, data, sent)
             await taking
         else:
             while not taking.done():
-                await _send(writer, data)
+                await _send(writer, data, sent)
     finally:
         taking.cancel()
 
 
-async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:
+async def _send(writer: asyncio.StreamWriter, data: bytes, sent: _Sent) -> None:
     for at in range(0, len(data), _PIECE):
         writer.write(data[at : at + _PIECE])
         await writer.drain()
+        sent.count()
     await asyncio.sleep(0)
 
 
@@ -113,8 +148,12 @@ async def _take_all(reader: asyncio.StreamReader) -> None:
         pass
 
 
+async def _attack_always(target: Target, shape: Shape) -> None:
+    await _attack(target, shape, _Sent(0))
+
+
 def _run(target: Target, name: str) -> None:
-    asyncio.run(attack(target, SHAPES[name]))
+    asyncio.run(_attack_always(target, SHAPES[name]))
 
 
 @contextmanager

@@ -44,7 +44,7 @@ TURN_S: Final = 0.002
 """How long the requests of one connection may take before others have their turn."""
 SMALL_BYTES: Final = 64 * 1024
 """Frames above wait for their turn: reading one may take milliseconds."""
-COSTLY_TURNS: Final = 64
+COSTLY_TURNS: Final = 8
 """Turns for which a connection waits after one that took longer than `TURN_S`."""
 
 
@@ -290,6 +290,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Answer hello; a client that is refused has to connect anew."""
         value = self._session.greet(method, args, self._peer_of(self._transport))
         self._said_hello(self)
+        self._waits.client_name = self._session.limited_name
         self._figures.greeting.hold(self, 0)  # it is no stranger's any more
         self._figures.received.hold(self, self._held_bytes)
         self._figures.answered["hello"] += 1

@@ -107,6 +107,11 @@ class ClientSession:
         return client
 
     @property
+    def limited_name(self) -> str:
+        """Return the client's name; empty for a client without limits."""
+        return self.client.name if self.client.is_limited else ""
+
+    @property
     def is_welcome(self) -> bool:
         return self._client is None or self._context.door.is_valid(self._client)
 

@@ -74,7 +74,8 @@ class SidecarSettings:
     or 5 waiting requests of 1,000 look-ups each. One more is too busy, unless it is the only
     one."""
     waiting_bytes_total_max: int = 24 * 1024 * 1024
-    """The same over all connections: three that wait with all they may, or 1,500 writes."""
+    """The same over all connections: three that wait with all they may, or 1,500 writes. A client
+    by name may take half of it."""
     write_buffer_bytes_max: int = 256 * 1024
     """Bytes of answers that a client has not taken; above, nothing more is read from it."""
     unsent_bytes_total_max: int = 16 * 1024 * 1024

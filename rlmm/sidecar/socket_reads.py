@@ -96,10 +96,11 @@ class SocketReaders:
 
     def _take_all(self) -> None:
         takers, read, answers = self._takers, os.read, self._answers
-        ready, self._left = self._left or self._epoll.poll(0, _SOCKETS_MAX), []
+        ready = iter(self._left or self._epoll.poll(0, _SOCKETS_MAX))
+        self._left = []
         now_s = perf_counter()
         end_s = now_s + TURN_S
-        for number, (fd, _) in enumerate(ready, 1):
+        for fd, _ in ready:
             if len(answers) >= _ANSWERS_MAX:
                 self._write_all()
             found = takers.get(fd)
@@ -115,7 +116,7 @@ class SocketReaders:
                         transport.get_protocol().note_cost(now_s - begun_s)  # type: ignore[attr-defined]
                     if now_s < end_s:
                         continue
-                    self._left = ready[number:]
+                    self._left = list(ready)
                     break
             except (BlockingIOError, InterruptedError):
                 continue

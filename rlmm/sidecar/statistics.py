@@ -51,7 +51,7 @@ class FrameServerCounters:
     __slots__ = (
         "abandoned", "accepted", "answered", "bytes_in", "bytes_out", "cut_off",
         "greeting", "image_bytes", "log_reads", "received", "refusals", "refused",
-        "slow_clients", "unsent", "waiting", "waiting_bytes",
+        "slow_clients", "unsent", "waiting", "waiting_by_client", "waiting_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -63,6 +63,7 @@ class FrameServerCounters:
         self.image_bytes = 0
         self.log_reads = 0
         self.answered = dict.fromkeys(METHODS, 0)
+        self.waiting_by_client: Counter[str] = Counter()
         self.refusals: Counter[tuple[str, str]] = Counter()
         self.cut_off: Counter[str] = Counter()
 

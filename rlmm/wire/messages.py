@@ -44,6 +44,8 @@ ANSWER_MAPS_MAX: Final = 64 * 1024
 """Maps in one answer; `status` of 1,000 brokers has some thousand."""
 _SMALL_BYTES: Final = 512
 """Payloads up to here are read at once: lengths in them cannot ask for much."""
+_COUNTED_BYTES: Final = 2 * 1024
+"""Values of payloads up to here are not counted: a thousand maps are the most."""
 _MAP_LENGTH_MAX: Final = 64 * 1024
 _MAP_TOO_LONG: Final = f"max_map_len({_MAP_LENGTH_MAX})"
 _ANSWER_BYTES_PER_VALUE: Final = 4
@@ -240,7 +242,13 @@ def _unpack(
     maps_max: int,
 ) -> object:
     try:
-        if len(payload) <= _SMALL_BYTES:
+        if len(payload) > _SMALL_BYTES:
+            # Memory for an array is taken when its length is read. Going over the whole without
+            # making anything of it shows that every length is backed by as many values.
+            unpacker = Unpacker(max_buffer_size=len(payload), max_ext_len=0)
+            unpacker.feed(payload)
+            unpacker.skip()
+        if len(payload) <= _COUNTED_BYTES:
             return unpackb(
                 payload,
                 raw=False,
@@ -249,11 +257,6 @@ def _unpack(
                 ext_hook=_refuse_extension,
                 max_ext_len=0,
             )
-        # Memory for an array is taken when its length is read. Going over the whole without
-        # making anything of it shows that every length is backed by as many values.
-        unpacker = Unpacker(max_buffer_size=len(payload), max_ext_len=0)
-        unpacker.feed(payload)
-        unpacker.skip()
         limit = _ValueLimit(values_max, maps_max, map_of)
         return unpackb(
             payload,

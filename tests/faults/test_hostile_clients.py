@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.hostile import GROWTH_MIB_MAX, shapes
-from bench.hostile_attackers import attack
+from bench.hostile_attackers import attack_for_pieces
 from bench.hostile_ground import Watcher, served
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CONNECTIONS = 16
-EACH_S = 0.25
-"""How long the clients of each shape run: not a claim, only enough for some frames."""
+CONNECTIONS = 8
+PIECES = 2 * 17
+"""Of 256 KiB, of each connection: two of the largest frames."""
+THEN_S = 0.1
 
 
 @pytest.mark.parametrize("has_tls", [False, True], ids=["plain", "tls"])
@@ -32,7 +33,7 @@ def test_hostile_clients_when_all_shapes_have_come_then_the_service_answers_and_
             few = replace(shape, connections=min(shape.connections, CONNECTIONS))
             before = process.resident_bytes
             with watcher.watching() as found:
-                asyncio.run(attack(target, few, EACH_S))
+                asyncio.run(attack_for_pieces(target, few, PIECES * few.connections, THEN_S))
             assert found.failures == [], shape.name
             process.require_running()
             most = max([*found.resident_bytes, process.resident_bytes])

@@ -187,6 +187,21 @@ async def test_slow_client_then_is_read_no_more_and_cut_off_and_counted() -> Non
         assert served.engine.reads.is_ready(ORDERS)
 
 
+async def test_unread_answers_when_all_together_too_large_then_the_largest_is_cut_off() -> None:
+    """Answers that clients leave are bounded over all connections, and a neighbour is answered."""
+    async with (
+        ready(unsent_bytes_total_max=300_000) as served,
+        greeted(served.path) as client,
+        greeted(served.path) as neighbour,
+    ):
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        for _ in range(20):
+            client.send("list_segments", wire(ORDERS), None, 100)
+        await until(lambda: served.sidecar.statistics().cut_off == {"unsent": 1})
+        assert await neighbour.call("ping") is None
+        await until(lambda: served.sidecar.statistics().unsent_bytes == 0)
+
+
 async def test_slow_client_when_it_takes_its_answers_after_all_then_gets_every_one() -> None:
     """The service loses no answer while it does not read from the client."""
     async with ready(write_buffer_bytes_max=100_000) as served, greeted(served.path) as client:

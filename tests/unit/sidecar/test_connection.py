@@ -50,7 +50,7 @@ class Transport(asyncio.Transport):
 
 
 class Wire:
-    def __init__(self, engine: Any, **settings: Any) -> None:
+    def __init__(self, engine: Any, *, says_hello: bool = True, **settings: Any) -> None:
         around = SessionContext(
             SidecarSettings(**settings),
             Clusters(FixedEngines([engine]), AssignmentLimits(10)),
@@ -65,7 +65,8 @@ class Wire:
         )
         self.transport = Transport()
         self.connection.connection_made(self.transport)
-        self.feed(request_frame(0, "hello", [{"versions": [1], "client": "x"}]))
+        if says_hello:
+            self.feed(request_frame(0, "hello", [{"versions": [1], "client": "x"}]))
         self.transport.writes.clear()
 
     def feed(self, data: bytes) -> None:
@@ -101,7 +102,7 @@ async def test_pipeline_when_longer_than_allowed_in_turns(monkeypatch: pytest.Mo
     ("turn_s", "settings"), [(0.0, {}), (1e9, {"write_buffer_bytes_max": 1})], ids=["time", "bytes"]
 )
 async def test_turn_when_it_takes_too_long_or_answers_too_much_then_ends(
-    monkeypatch: pytest.MonkeyPatch, turn_s: float, settings: dict[str, int]
+    monkeypatch: pytest.MonkeyPatch, turn_s: float, settings: dict[str, Any]
 ) -> None:
     """A turn ends by time and by the size of answers, not only by the number of requests."""
     async with World(1).engine() as engine:
@@ -129,6 +130,43 @@ async def test_client_when_it_takes_no_answers_then_is_not_read_and_none_are_mad
             await asyncio.sleep(0)
         assert wire.answers == 10
         assert wire.transport.reads is True
+
+
+@pytest.mark.parametrize("count", [400, 1])
+async def test_hello_when_it_comes_in_one_piece_and_is_too_large_then_is_not_read(
+    count: int,
+) -> None:
+    """TLS gives up to 256 KiB at a time: a hello above 64 KiB is refused in its whole, too."""
+    async with World(1).engine() as engine:
+        wire = Wire(engine, says_hello=False)
+        said = {"versions": [1], "client": "x", "more": ["y" * (120_000 // count)] * count}
+        wire.feed(request_frame(0, "hello", [said]))
+        await asyncio.sleep(0)
+        assert b"no hello is larger than 65536 bytes" in b"".join(wire.transport.writes)
+        assert wire.connection.state == "closing"
+
+
+async def test_request_when_it_is_large_then_requests_of_others_come_first() -> None:
+    """A frame above 64 KiB waits for a turn of its own, and reading stops until then."""
+    async with World(1).engine() as engine:
+        wire = Wire(engine)
+        wire.feed(request_frame(1, "ping", ["x" * 70_000]))
+        assert (wire.transport.writes, wire.transport.reads) == ([], False)
+        await asyncio.sleep(0)
+        assert b"invalid-argument" in wire.transport.writes[0]
+        assert wire.transport.reads is True
+
+
+async def test_connection_when_its_request_was_costly_then_waits_for_turns_for_a_while() -> None:
+    """After a request of more than 2 ms the next ones come behind those of others."""
+    async with World(1).engine() as engine:
+        wire = Wire(engine)
+        wire.connection.note_cost(2 * module.TURN_S)
+        wire.feed(PINGS)
+        assert wire.answers == 0
+        for _ in PINGS:
+            await asyncio.sleep(0)
+        assert wire.answers == 10
 
 
 async def test_one_read_of_many_requests_then_one_write_of_all_answers() -> None:
