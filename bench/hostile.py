@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 PING_P99_MS_MAX: Final = 20.0
 LIVEZ_MS_MAX: Final = 100.0
 GROWTH_MIB_MAX: Final = 64.0
-_BEGIN_S: Final = 1.0
-"""How long the attackers have to start before it is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def measure_shape(run: Run, times: Times, shape: Shape, *, has_tls: bool) -> Wat
             time.sleep(times.alone_s)
         before = process.resident_bytes
         with attacked(target, shape), watcher.watching() as found:
-            time.sleep(_BEGIN_S + times.attacked_s)
+            time.sleep(times.attacked_s)
         process.require_running()
         if alone.failures or found.failures:
             msg = f"{shape.name}: {alone.failures + found.failures}"

@@ -17,12 +17,14 @@ from bench.hostile_shapes import HTTP, KNOWN, STRANGERS, Role, Shape, Way, hello
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from multiprocessing.synchronize import Event
 
 SHAPES: Final = {shape.name: shape for shape in (*STRANGERS, *KNOWN, *HTTP)}
 _PIECE: Final = 256 * 1024
 _PAUSE_S: Final = 0.001
 _DRIPS: Final = 64
 _PIECES_S: Final = 10.0
+_START_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +150,29 @@ async def _take_all(reader: asyncio.StreamReader) -> None:
         pass
 
 
-async def _attack_always(target: Target, shape: Shape) -> None:
-    await _attack(target, shape, _Sent(0))
+async def _attack_always(target: Target, shape: Shape, begun: Event) -> None:
+    sent = _Sent(1)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_attack(target, shape, sent))
+        await sent.is_enough.wait()
+        begun.set()
 
 
-def _run(target: Target, name: str) -> None:
-    asyncio.run(_attack_always(target, SHAPES[name]))
+def _run(target: Target, name: str, begun: Event) -> None:
+    asyncio.run(_attack_always(target, SHAPES[name], begun))
 
 
 @contextmanager
 def attacked(target: Target, shape: Shape) -> Iterator[None]:
-    """Let hostile clients of *shape* run beside the block."""
-    process = get_context("spawn").Process(target=_run, args=(target, shape.name), daemon=True)
+    """Let hostile clients of *shape* run beside the block, which begins when they have."""
+    context = get_context("spawn")
+    begun = context.Event()
+    process = context.Process(target=_run, args=(target, shape.name, begun), daemon=True)
     process.start()
     try:
+        if not begun.wait(_START_S):
+            msg = f"the attackers of {shape.name!r} have not begun in {_START_S:.0f} s"
+            raise RuntimeError(msg)
         yield
         if not process.is_alive():
             msg = f"the attackers of {shape.name!r} have ended with {process.exitcode}"
