@@ -226,7 +226,7 @@ SIDECAR: Final[tuple[Metric, ...]] = (
     ),
     one(
         "rlmm_sidecar_held_bytes", GAUGE, _sidecar(lambda found: found.held_bytes),
-        "Bytes of frames that are not complete yet.", "Near `sidecar.received_bytes_max`.",
+        "Bytes of frames that are not answered yet.", "Near `sidecar.received_bytes_max`.",
     ),
     one(
         "rlmm_sidecar_greeting_bytes", GAUGE, _sidecar(lambda found: found.greeting_bytes),
