@@ -67,9 +67,11 @@ def measure_shape(run: Run, times: Times, shape: Shape, *, has_tls: bool) -> Wat
         watcher = Watcher(process, target)
         with watcher.watching() as alone:
             time.sleep(times.alone_s)
+            watcher.wait_for_both()
         before = process.resident_bytes
         with attacked(target, shape), watcher.watching() as found:
             time.sleep(times.attacked_s)
+            watcher.wait_for_both()
         process.require_running()
         if alone.failures or found.failures:
             msg = f"{shape.name}: {alone.failures + found.failures}"
