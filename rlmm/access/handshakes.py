@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from asyncio import sslproto
+from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -20,6 +23,12 @@ OUTCOMES: Final = ("done", "refused", "hung-up", "timed-out", "displaced")
 """How a handshake ends: by what TLS says, by the other side, by time, or for want of room."""
 UNDER_WAY_MAX: Final = 512
 """At a time; each takes milliseconds, so more of them are silent ones."""
+BEGUN_AT_ONCE: Final = 4
+"""Handshakes that begin in one turn of the event loop: each computes for about a millisecond."""
+READ_BYTES: Final = 32 * 1024
+"""Two records of TLS. The event loop keeps a buffer of this size for each connection with TLS, by
+itself one of 256 KiB: a thousand connections of one client would take as many quarters of a MiB."""
+sslproto.SSLProtocol.max_size = READ_BYTES
 
 
 class Handshakes:
@@ -29,7 +38,9 @@ class Handshakes:
         self._context = context
         self._timeout_s = timeout_s
         self._under_way_max = under_way_max
-        self._under_way: dict[_Arriving, asyncio.Task[None]] = {}
+        self._under_way: dict[_Arriving, asyncio.Task[None] | None] = {}
+        """`None`: it has not begun."""
+        self._line: deque[tuple[_Arriving, asyncio.Transport]] = deque()
         self._counts = dict.fromkeys(OUTCOMES, 0)
 
     @property
@@ -43,26 +54,47 @@ class Handshakes:
     def begin(self, arriving: _Arriving, transport: asyncio.Transport) -> None:
         if len(self._under_way) >= self._under_way_max:
             self._displace(next(iter(self._under_way)))
+        self._under_way[arriving] = None
+        if not self._line:
+            asyncio.get_running_loop().call_soon(self._begin_some)
+        self._line.append((arriving, transport))
+
+    def _begin_some(self) -> None:
         loop = asyncio.get_running_loop()
-        task = loop.create_task(self._shake(arriving, transport), name="TLS handshake")
-        self._under_way[arriving] = task
+        for _ in range(min(BEGUN_AT_ONCE, len(self._line))):
+            arriving, transport = self._line.popleft()
+            if arriving.is_displaced:
+                continue
+            if arriving.is_lost:
+                self._counts["hung-up"] += 1
+                del self._under_way[arriving]
+                continue
+            task = loop.create_task(self._shake(arriving, transport), name="TLS handshake")
+            self._under_way[arriving] = task
+            task.add_done_callback(partial(self._forget, arriving))
+        if self._line:
+            loop.call_soon(self._begin_some)
 
-        def end(_: asyncio.Task[None]) -> None:
-            self._under_way.pop(arriving, None)
-
-        task.add_done_callback(end)
+    def _forget(self, arriving: _Arriving, _: asyncio.Task[None]) -> None:
+        self._under_way.pop(arriving, None)
 
     async def close(self) -> None:
-        tasks = list(self._under_way.values())
+        tasks = [task for task in self._under_way.values() if task is not None]
         for arriving in list(self._under_way):
             self._displace(arriving)
+        while self._line:
+            self._begin_some()
         if tasks:
             await asyncio.wait(tasks)
 
     def _displace(self, arriving: _Arriving) -> None:
         task = self._under_way.pop(arriving)
         arriving.is_displaced = True
-        task.cancel()
+        self._counts["displaced"] += 1
+        if arriving.transport is not None:
+            arriving.transport.abort()
+        if task is not None:
+            task.cancel()
 
     async def _shake(self, arriving: _Arriving, transport: asyncio.Transport) -> None:
         outcome = "hung-up"
@@ -85,12 +117,12 @@ class Handshakes:
         except OSError:
             outcome = "hung-up"
         except asyncio.CancelledError:
-            outcome = "displaced"
-            transport.abort()
             if not arriving.is_displaced:
+                transport.abort()
                 raise
         finally:
-            self._counts[outcome] += 1
+            if not arriving.is_displaced:
+                self._counts[outcome] += 1
 
 
 class _Arriving(asyncio.Protocol):
@@ -101,12 +133,14 @@ class _Arriving(asyncio.Protocol):
         self._make = make
         self._early = bytearray()
         self._has_ended = False
-        self._is_lost = False
+        self.is_lost = False
         self.is_displaced = False
+        self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         transport.pause_reading()
+        self.transport = transport
         self._handshakes.begin(self, transport)
 
     def data_received(self, data: bytes) -> None:
@@ -117,10 +151,10 @@ class _Arriving(asyncio.Protocol):
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._is_lost = True
+        self.is_lost = True
 
     def hand_over(self, encrypted: asyncio.Transport) -> None:
-        if self._is_lost:
+        if self.is_lost:
             return
         protocol = self._make()
         encrypted.set_protocol(protocol)

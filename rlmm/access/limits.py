@@ -7,7 +7,7 @@ The caller passes the time in. A limit of one client never delays another.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import TooBusy
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rlmm.access.roles import Client
+
+
+REQUEST_BYTES: Final = 4 * 1024
+"""A request counts as one, and as one more for each so many of its bytes."""
 
 
 class TokenBucket:
@@ -25,13 +29,15 @@ class TokenBucket:
         self._left = float(per_s)
         self._at_s = now_s
 
-    def take(self, now_s: float) -> bool:
+    def take(self, now_s: float, count: int = 1) -> bool:
+        """Take *count*, or all of a second where that is more; `False`: so many are not left."""
+        count = min(count, self._per_s)
         passed_s = max(0.0, now_s - self._at_s)
         self._at_s = max(now_s, self._at_s)
         self._left = min(self._per_s, self._left + passed_s * self._per_s)
-        if self._left < 1.0:
+        if self._left < count:
             return False
-        self._left -= 1.0
+        self._left -= count
         return True
 
 
@@ -71,8 +77,12 @@ class ClientLimits:
     def leave(self, client: Client) -> None:
         self._of(client).connections -= 1
 
-    def meter(self, client: Client) -> Callable[[], None] | None:
-        """Return the check for each request of *client*, which raises `TooBusy`; None: no limit."""
+    def meter(self, client: Client) -> Callable[[int], None] | None:
+        """
+        Return the check for each request of *client*; `None`: no limit.
+
+        The check takes the bytes of the request, and raises `TooBusy`.
+        """
         if self._per_s is None or not client.is_limited:
             return None
         taken, per_s, now_s = self._of(client), self._per_s, self._now_s
@@ -80,10 +90,13 @@ class ClientLimits:
             taken.bucket = TokenBucket(per_s, now_s())
         bucket = taken.bucket
 
-        def spend() -> None:
-            if not bucket.take(now_s()):
+        def spend(request_bytes: int) -> None:
+            if not bucket.take(now_s(), 1 + request_bytes // REQUEST_BYTES):
                 taken.requests_refused += 1
-                msg = f"{client.name} asks more often than {per_s} times a second"
+                msg = (
+                    f"{client.name} asks more often than {per_s} times a second, with each "
+                    f"{REQUEST_BYTES} bytes of a request counted as one more"
+                )
                 raise TooBusy(msg)
 
         return spend

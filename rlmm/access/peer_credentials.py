@@ -15,14 +15,20 @@ if TYPE_CHECKING:
 def tcp_peer(transport: asyncio.BaseTransport) -> Peer:
     """Return the peer: the names of its certificate, and whether others can read the connection."""
     certificate = transport.get_extra_info("peercert")
-    address = transport.get_extra_info("peername")
-    is_private = transport.get_extra_info("ssl_object") is not None or is_loopback(address)
+    encrypted = transport.get_extra_info("ssl_object") is not None
+    is_private = encrypted or is_loopback(transport.get_extra_info("peername"))
     return Peer(
         "tcp",
         client_names=names_of(certificate or {}),
         is_private=is_private,
-        address=str(address[0]) if isinstance(address, tuple) else "",
+        address=address_of(transport),
     )
+
+
+def address_of(transport: asyncio.BaseTransport) -> str:
+    """Return the address of a TCP connection, without its port; empty for the Unix socket."""
+    address = transport.get_extra_info("peername")
+    return str(address[0]) if isinstance(address, tuple) else ""
 
 
 def is_loopback(address: object) -> bool:

@@ -54,7 +54,7 @@ class RequestAuthorizer:
         client.require_broker(None)
         meter = self._door.limits.meter(client)
         if meter is not None:
-            meter()
+            meter(0)
 
     def _may_be_anonymous(self, request: web.Request) -> bool:
         transport = request.transport

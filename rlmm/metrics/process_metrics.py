@@ -226,7 +226,7 @@ SIDECAR: Final[tuple[Metric, ...]] = (
     ),
     one(
         "rlmm_sidecar_held_bytes", GAUGE, _sidecar(lambda found: found.held_bytes),
-        "Bytes of frames that are not complete yet.", "Near `sidecar.received_bytes_max`.",
+        "Bytes of frames that are not answered yet.", "Near `sidecar.received_bytes_max`.",
     ),
     one(
         "rlmm_sidecar_greeting_bytes", GAUGE, _sidecar(lambda found: found.greeting_bytes),
@@ -241,6 +241,17 @@ SIDECAR: Final[tuple[Metric, ...]] = (
         "rlmm_sidecar_broker_takeovers_total", COUNTER, _sidecar(lambda found: found.takeovers),
         "How often a broker that was started again took over from its earlier start.",
         "Refusals with the code `superseded` rise as well: two brokers have one id.",
+    ),
+    one(
+        "rlmm_sidecar_brokers_given_up_total", COUNTER,
+        _sidecar(lambda found: found.brokers_given_up),
+        "How often the partitions of a broker without a connection were given up.",
+        "A broker of yours is down for longer than `sidecar.broker_gone_ms`.",
+    ),
+    one(
+        "rlmm_sidecar_unsent_bytes", GAUGE, _sidecar(lambda found: found.unsent_bytes),
+        "Bytes of answers that clients have not taken.",
+        "Near `sidecar.unsent_bytes_total_max`.",
     ),
 )  # fmt: skip
 

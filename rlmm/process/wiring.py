@@ -143,7 +143,7 @@ def sidecar_of(
     is_observer = all(one.process.mode is ServiceMode.OBSERVER for one in each)
     context = SessionContext(
         config.sidecar,
-        Clusters(engines, brokers_max=config.sidecar.brokers_max),
+        Clusters(engines, config.sidecar.assignment_limits),
         door,
         FrameServerCounters(),
         _status_of,

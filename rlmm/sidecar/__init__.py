@@ -6,6 +6,7 @@ answer is as true as the engine's.
 
 May be imported by `rlmm.config`, `rlmm.process`.
 
+- `answer_writes`: Writes the answers of one connection, and counts those that its client leaves.
 - `broker_starts`: The starts of one broker, and its partitions.
 - `broker_assignments`: The brokers of a cluster, and the assignment that follows from them.
 - `cluster_discovery`: The engines of the process, and clusters that brokers report.
@@ -14,13 +15,16 @@ May be imported by `rlmm.config`, `rlmm.process`.
 - `connection`: Reads requests of one connection and writes the answers, in fair turns.
 - `connection_trials`: Trials of addresses that a broker reported.
 - `dispatch`: Answers reads: a table from method to function.
+- `held_bytes`: Bytes that connections hold of one kind, with a limit over all.
 - `listener`: Listens, enforces time-outs, and ends connections in order.
 - `log_queries`: Answers bounds and record batches of the log itself.
 - `operator_queries`: Pages of user partitions, and state images.
+- `places`: Places of connections, and which one goes when all are taken.
 - `session`: The requests of one client, from its hello on, checked against its role.
 - `settings`: Addresses and limits of the frame server.
 - `socket_reads`: Reads plain sockets by one epoll for all connections.
 - `statistics`: Counters of connections, requests and refusals.
+- `turns`: Turns of connections that have requests in line, in rounds of clients.
 - `unix_socket`: The file of the Unix socket.
 - `waiting_requests`: Writes and reads that wait, within limits.
 """

@@ -137,6 +137,8 @@ class BrokerSessions:
         """Partitions from before a restart that the broker has not reported yet."""
         self.settles_s: float | None = None
         """When *kept* is given up, by the event loop's clock; `None`: decided at the next look."""
+        self.gone_s: float | None = None
+        """Since when it has no connection, by the event loop's clock."""
         self.current: BrokerStart | None = None
         """The start that reported last."""
         self.changed = Doorbell()

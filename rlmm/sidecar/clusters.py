@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
     from rlmm.sidecar.broker_starts import BrokerStart, BrokerStatistics
     from rlmm.sidecar.cluster_discovery import ProcessEngines
+    from rlmm.sidecar.settings import AssignmentLimits
 
 
 class Clusters:
-    def __init__(self, engines: ProcessEngines, *, brokers_max: int) -> None:
+    def __init__(self, engines: ProcessEngines, limits: AssignmentLimits) -> None:
         self._engines = engines
-        self._brokers_max = brokers_max
+        self._limits = limits
         self._brokers: dict[str, BrokerAssignments] = {}
 
     def find(self, cluster_id: str | None, bootstrap: str | None, *, may_teach: bool) -> Engine:
@@ -108,7 +109,7 @@ class Clusters:
         if found is None:
             is_followed = self._engines.is_followed(engine)
             found = self._brokers[name] = BrokerAssignments(
-                engine, is_followed=is_followed, brokers_max=self._brokers_max
+                engine, self._limits, is_followed=is_followed
             )
         elif found.engine is not engine:
             found.move_to(engine)
@@ -142,6 +143,10 @@ class Clusters:
         if brokers is None:
             return {}
         return {str(number): asdict(one) for number, one in brokers.statistics().items()}
+
+    @property
+    def given_up(self) -> int:
+        return sum(brokers.given_up for brokers in self._brokers.values())
 
     @property
     def takeovers(self) -> int:

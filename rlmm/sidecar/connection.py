@@ -2,7 +2,8 @@
 One connection: receives requests, answers them in turns, and writes the answers together.
 
 A turn ends after a number of requests, bytes of answers or milliseconds; until the rest is answered
-nothing more is read, nor while the client does not take its answers.
+nothing more is read, nor while the client does not take its answers. A large request, and each of a
+connection that has lately sent a costly one, waits for its turn behind the requests of others.
 """
 
 from __future__ import annotations
@@ -10,15 +11,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from time import perf_counter
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
+from rlmm.access.peer_credentials import address_of
 from rlmm.errors import PartFailed, ProtocolError, RlmmError, TooBusy
+from rlmm.sidecar.answer_writes import AnswerWrites
 from rlmm.sidecar.session import ClientSession
 from rlmm.sidecar.socket_reads import BY_LOOP, NO_FILE
 from rlmm.sidecar.waiting_requests import ResumedRead, WaitingRequests, result_of
 from rlmm.wire.framing import HEAD_BYTES, FrameReader, length_at
-from rlmm.wire.messages import answer_frame, id_of, read_request, refusal_frame
+from rlmm.wire.messages import (
+    HELLO_BYTES_MAX,
+    answer_frame,
+    id_of,
+    read_first_request,
+    read_request,
+    refusal_frame,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,16 +40,20 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-HELLO_BYTES_MAX: Final = 64 * 1024
 TURN_S: Final = 0.002
 """How long the requests of one connection may take before others have their turn."""
+SMALL_BYTES: Final = 64 * 1024
+"""Frames above wait for their turn: reading one may take milliseconds."""
+COSTLY_TURNS: Final = 8
+"""Turns for which a connection waits after one that took longer than `TURN_S`."""
 
 
 class ClientConnection(asyncio.BufferedProtocol):
     __slots__ = (
-        "_closing", "_context", "_entered", "_fd", "_figures", "_frame_bytes_max", "_frames",
-        "_held_bytes", "_is_last", "_is_turn_due", "_later", "_left", "_line", "_loop", "_peer_of",
-        "_readers", "_session", "_transport", "_waits", "_whole_bytes_max", "blocked_s",
+        "_answers", "_at_once_bytes_max", "_closing", "_context", "_costly_turns", "_entered",
+        "_fd", "_figures", "_frame_bytes_max", "_frames", "_held_bytes", "_is_last",
+        "_is_turn_due", "_left", "_line", "_line_bytes", "_loop", "_peer_of", "_readers",
+        "_said_hello", "_session", "_transport", "_waits", "_whole_bytes_max", "address",
         "closing_s", "heard_s",
     )  # fmt: skip
 
@@ -48,37 +63,41 @@ class ClientConnection(asyncio.BufferedProtocol):
         peer_of: Callable[[asyncio.Transport], Peer],
         entered: Callable[[ClientConnection], bool],
         left: Callable[[ClientConnection], None],
+        greeted: Callable[[ClientConnection], None],
         readers: SocketReaders | None = None,
     ) -> None:
         """
-        *entered* returns whether there is room; *left* is called at the connection's end.
-
-        Without *readers* the event loop reads the socket.
+        *entered* returns whether there is room; *left* is called at the connection's end, *greeted*
+        when its hello was answered. Without *readers* the event loop reads the socket.
         """
         self._context = context
         self._figures = context.figures
         self._peer_of = peer_of
         self._entered = entered
         self._left = left
+        self._said_hello = greeted
         self._readers = readers or BY_LOOP
         self._fd = NO_FILE
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReader(context.settings.frame_bytes_max)
         self._frame_bytes_max = context.settings.frame_bytes_max
-        self._whole_bytes_max = HEAD_BYTES + context.settings.frame_bytes_max
+        self._whole_bytes_max = 0
+        if self._readers is not BY_LOOP:
+            self._whole_bytes_max = HEAD_BYTES + min(SMALL_BYTES, self._frame_bytes_max)
+        self._at_once_bytes_max = self._whole_bytes_max
+        """Largest frame that is answered where it is read, if nothing is in line; often 0."""
+        self._costly_turns = 0
         self._session = ClientSession(context)
         self._waits = WaitingRequests(context.settings, context.figures, self._answer_waiting)
+        self._answers = AnswerWrites(self, context.settings, self._figures, self._pause_reading)
         self._transport: Any = None
         self._line: deque[bytes | tuple[int, ResumedRead]] = deque()
         """Requests in line: frames as they came, and reads that have waited."""
-        self._is_turn_due = False
-        self._later: list[bytes] = []
-        """Answers of requests that waited, to be written together."""
-        self._held_bytes = 0
+        self._line_bytes = 0
+        self._is_turn_due, self._held_bytes, self.address = False, 0, ""
         self._closing = False
         self._is_last = False
         self.heard_s = self._loop.time()
-        self.blocked_s: float | None = None
         self.closing_s: float | None = None
 
     # --------------------------------------------------------------------- from the transport
@@ -86,8 +105,8 @@ class ClientConnection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        settings = self._context.settings
-        transport.set_write_buffer_limits(high=settings.write_buffer_bytes_max)
+        self._answers.begin(transport)
+        self.address = address_of(transport)
         if not self._entered(self):
             self._figures.refused += 1
             self.give_up(TooBusy("as many connections as may be are open: try again later"))
@@ -112,8 +131,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if (
             not line
             and not self._held_bytes
-            and self.blocked_s is None
-            and HEAD_BYTES < size <= self._whole_bytes_max
+            and HEAD_BYTES < size <= self._at_once_bytes_max
             and length_at(data)[0] == size - HEAD_BYTES
         ):
             # One whole frame: the most common case by far, and nothing of a turn is needed for it.
@@ -130,26 +148,32 @@ class ClientConnection(asyncio.BufferedProtocol):
         except ProtocolError as error:
             self.give_up(error, "protocol")
             return
-        held_bytes = self._frames.held_bytes
-        if held_bytes != self._held_bytes:
-            self._hold(held_bytes)
-            if self._closing:
-                return
         if payloads:
             self.heard_s = self._loop.time()
             line.extend(payloads)
+            self._line_bytes += sum(map(len, payloads))
             if not self._is_turn_due and self.blocked_s is None:
-                self._take_turn()
+                if self._costly_turns or len(payloads[0]) > SMALL_BYTES or not self._may_begin():
+                    self._wait_for_turn()
+                else:
+                    self._take_turn()
+        self._count_held()
+
+    def note_cost(self, elapsed_s: float) -> None:
+        """A request took *elapsed_s*: let those of a costly connection wait for their turns."""
+        if elapsed_s > TURN_S:
+            self._costly_turns = COSTLY_TURNS
+            self._at_once_bytes_max = 0
+        elif self._costly_turns:
+            self._costly_turns -= 1
+            if not self._costly_turns:
+                self._at_once_bytes_max = self._whole_bytes_max
 
     def pause_writing(self) -> None:
-        if self.blocked_s is None:
-            self.blocked_s = self._loop.time()
-            self._figures.slow_clients += 1
-            self._pause_reading()
+        self._answers.note_unsent()
 
     def resume_writing(self) -> None:
-        self.blocked_s = None
-        if self._closing:
+        if not self._answers.note_all_sent() or self._closing:
             return
         if self._line:
             self._wait_for_turn()
@@ -163,9 +187,12 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._closing = True
         self._readers.leave(self._fd)
         self._fd = NO_FILE
+        self._frames.drop()
         self._line.clear()
-        self._later.clear()
-        self._hold(0)
+        self._line_bytes = 0
+        self._figures.received.hold(self, 0)
+        self._figures.greeting.hold(self, 0)
+        self._answers.drop()
         self._waits.drop()
         self._session.leave()
         self._left(self)
@@ -176,11 +203,14 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._is_turn_due = False
         if self._closing or self.blocked_s is not None:
             return
-        line, answers = self._line, []
+        line, answers, begun_s = self._line, [], perf_counter()
         settings = self._context.settings
         count, size, end_s = settings.pipeline_max, settings.write_buffer_bytes_max, 0.0
         while line:
-            answer = self._answered(line.popleft())
+            request = line.popleft()
+            if isinstance(request, bytes):
+                self._line_bytes -= len(request)
+            answer = self._answered(request)
             if answer is not None:
                 answers.append(answer)
             if not line or self._closing:
@@ -192,21 +222,26 @@ class ClientConnection(asyncio.BufferedProtocol):
             if count <= 0 or size <= 0 or now_s >= end_s:
                 self._wait_for_turn()
                 break
+        self.note_cost(perf_counter() - begun_s)
         if answers:
-            self._write(answers)
+            self._answers.write(answers)
         if self._closing:
             self.close()
-        elif not line and self._frames.is_broken:
-            self._refuse_broken()
+        elif not line and self._frames.refused is not None:
+            self.give_up(self._frames.refused, "protocol")
+
+    def _may_begin(self) -> bool:
+        return self._readers is not BY_LOOP or self._context.turns.may_begin()
 
     def _wait_for_turn(self) -> None:
         self._pause_reading()
         if not self._is_turn_due:
             self._is_turn_due = True
-            self._loop.call_soon(self._go_on)
+            self._context.turns.wait(self)
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
         self._take_turn()
+        self._count_held()
         if not self._line and self.blocked_s is None and not (self._closing or self._is_last):
             self._resume_reading()
 
@@ -222,11 +257,13 @@ class ClientConnection(asyncio.BufferedProtocol):
         session = self._session
         try:
             if isinstance(request, bytes):
-                request_id, method, args = read_request(request)
                 if session.hello is None:
+                    request_id, method, args = read_first_request(request)
                     return self._greeted(request_id, method, args)
                 if session.meter is not None:
-                    session.meter()
+                    request_id = id_of(request)
+                    session.meter(len(request))
+                request_id, method, args = read_request(request)
             else:
                 request_id, (method, args) = request
                 self._waits.release(request_id)
@@ -236,11 +273,12 @@ class ClientConnection(asyncio.BufferedProtocol):
                 return None
             frame = answer_frame(request_id, value, self._frame_bytes_max)
         except RlmmError as error:
-            if isinstance(error, ProtocolError):
+            if isinstance(error, ProtocolError) or session.hello is None:
+                if not self._closing:
+                    self._figures.cut_off["protocol" if session.is_known else "hello"] += 1
                 self._closing = True
-                self._figures.cut_off["protocol"] += 1
-                if request_id is None and isinstance(request, bytes):
-                    request_id = id_of(request)
+            if request_id is None and isinstance(request, bytes):
+                request_id = id_of(request)
             self._figures.refuse(method, error)
             return refusal_frame(request_id, error)
         except Exception as error:  # noqa: BLE001 - one request of one client must not end all
@@ -250,13 +288,11 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def _greeted(self, request_id: int, method: str, args: list[Any]) -> bytes:
         """Answer hello; a client that is refused has to connect anew."""
-        try:
-            value = self._session.greet(method, args, self._peer_of(self._transport))
-        except RlmmError:
-            self._closing = True
-            self._figures.cut_off["hello"] += 1
-            raise
-        self._figures.greeting_bytes -= self._held_bytes  # it is no stranger's any more
+        value = self._session.greet(method, args, self._peer_of(self._transport))
+        self._said_hello(self)
+        self._waits.client_name = self._session.limited_name
+        self._figures.greeting.hold(self, 0)  # it is no stranger's any more
+        self._figures.received.hold(self, self._held_bytes)
         self._figures.answered["hello"] += 1
         return answer_frame(request_id, value)
 
@@ -276,25 +312,13 @@ class ClientConnection(asyncio.BufferedProtocol):
             frame = refusal_frame(request_id, error)
         except Exception as error:  # noqa: BLE001 - as above
             frame = self._failed(request_id, method, error)
-        if not self._later:
-            self._loop.call_soon(self._write_later)
-        self._later.append(frame)
+        self._answers.write_later(frame)
 
     def _failed(self, request_id: int | None, method: str | None, error: Exception) -> bytes:
         _log.error("a request failed: %s", method, exc_info=error)
         refusal = PartFailed(f"{method} failed of a fault of the service: {type(error).__name__}")
         self._figures.refuse(method, refusal)
         return refusal_frame(request_id, refusal)
-
-    def _write_later(self) -> None:
-        if self._later and not self._transport.is_closing():
-            frames, self._later = self._later, []
-            self._write(frames)
-
-    def _write(self, frames: list[bytes]) -> None:
-        joined = frames[0] if len(frames) == 1 else b"".join(frames)
-        self._figures.bytes_out += len(joined)
-        self._transport.write(joined)
 
     # --------------------------------------------------------------------------- how it ends
 
@@ -303,7 +327,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if reason is not None:
             self._figures.cut_off[reason] += 1
             self._figures.refuse(None, error)
-        self._write([refusal_frame(None, error)])
+        self._answers.write([refusal_frame(None, error)])
         self.close()
 
     def close(self) -> None:
@@ -311,7 +335,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._closing = True
         if self.closing_s is None:
             self.closing_s = self._loop.time()
-        self._write_later()
+        self._answers.flush()
         self._readers.leave(self._fd)
         self._transport.close()
 
@@ -327,8 +351,16 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._pause_reading()
 
     @property
+    def client_name(self) -> str:
+        return self._session.client.name if self._session.is_known else ""
+
+    @property
     def has_line(self) -> bool:
         return bool(self._line) and self.blocked_s is None
+
+    @property
+    def blocked_s(self) -> float | None:
+        return self._answers.blocked_s
 
     @property
     def waits(self) -> WaitingRequests:
@@ -348,20 +380,21 @@ class ClientConnection(asyncio.BufferedProtocol):
             return "greeting"
         return "waiting" if self._waits else "idle"
 
-    def _refuse_broken(self) -> None:
-        try:
-            self._frames.feed(b"")
-        except ProtocolError as error:
-            self.give_up(error, "protocol")
-
-    def _hold(self, held_bytes: int) -> None:
-        """Count the bytes of an unfinished frame; the room for all of them is limited."""
-        is_known = self._session.is_known
-        self._figures.hold(held_bytes - self._held_bytes, is_known=is_known)
+    def _count_held(self) -> None:
+        """Count the bytes of unanswered frames; the room for all of them is limited."""
+        held_bytes = self._frames.held_bytes + self._line_bytes
+        if held_bytes == self._held_bytes:
+            return
+        settings, is_known = self._context.settings, self._session.is_known
+        held = self._figures.received if is_known else self._figures.greeting
+        held.hold(self, held_bytes)
         self._held_bytes = held_bytes
         if self._closing or not held_bytes:
             return
-        if held_bytes > HELLO_BYTES_MAX and not is_known:
+        if held_bytes > HELLO_BYTES_MAX and not is_known and not self._line:
             self.give_up(ProtocolError(f"no hello is larger than {HELLO_BYTES_MAX} bytes"), "hello")
-        elif not self._figures.has_room(self._context.settings, is_known=is_known):
-            self.abort("memory" if is_known else "greeting")
+            return
+        if is_known:
+            held.keep_below(settings.received_bytes_max, self, "memory")
+        else:
+            held.keep_below(settings.greeting_bytes_max, self, "greeting")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import resource
 import socket
 import struct
@@ -20,6 +21,7 @@ from rlmm.access.roles import Peer
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError
 from rlmm.sidecar.connection import ClientConnection
+from rlmm.sidecar.places import Places
 from rlmm.sidecar.socket_reads import SocketReaders, readers
 from rlmm.sidecar.unix_socket import UnixSocket
 
@@ -36,6 +38,8 @@ _log = logging.getLogger(__name__)
 _FILES_KEPT = 512
 """Files that the process needs beside connections: its log, snapshots, connections to brokers."""
 _BACKLOG = 1_024
+_ACCEPTS = 32
+"""Connections that one turn of the event loop accepts: a few milliseconds of work."""
 _LOOKS = 8
 _LOOK_LEAST_S, _LOOK_MOST_S = 0.01, 1.0
 _REMOVE_S = 1.0
@@ -54,8 +58,8 @@ class Sidecar:
         self._may_do_without = may_do_without
         self._context = context
         self._unix_path = unix_path
-        self._connections: set[ClientConnection] = set()
-        self._connections_max = context.settings.connections_max
+        settings = context.settings
+        self._places = Places(settings.connections_max, settings.address_greetings_max)
         self._is_ending = False
         self._gone = asyncio.Event()
         self._look: asyncio.TimerHandle | None = None
@@ -71,7 +75,8 @@ class Sidecar:
 
         Raises `ConfigError` where it cannot listen at an address of the settings.
         """
-        self._connections_max = files_for(self._context.settings.connections_max)
+        settings = self._context.settings
+        self._places = Places(files_for(settings.connections_max), settings.address_greetings_max)
         self._readers = readers()
         servers: list[asyncio.Server] = []
         unix: UnixSocket | None = None
@@ -121,9 +126,10 @@ class Sidecar:
         server = await asyncio.get_running_loop().create_unix_server(
             lambda: self._connection(_unix_peer, self._readers),
             sock=unix.socket,
-            backlog=_BACKLOG,
+            backlog=_ACCEPTS,
             **_LEAVES_FILES,
         )
+        unix.socket.listen(_BACKLOG)
         _log.info("listening at %s", unix.path)
         return server
 
@@ -137,8 +143,11 @@ class Sidecar:
             make = shaking.factory(connect)
         try:
             server = await asyncio.get_running_loop().create_server(
-                make, host, port, backlog=_BACKLOG
+                make, host, port, backlog=_ACCEPTS
             )
+            for found in server.sockets:
+                with socket.socket(fileno=os.dup(found.fileno())) as same:
+                    same.listen(_BACKLOG)
         except OSError as error:
             msg = f"sidecar.listen {host}:{port} cannot be used: {error.strerror or error}"
             raise ConfigError(msg) from error
@@ -154,17 +163,16 @@ class Sidecar:
     def _connection(
         self, peer_of: Callable[[asyncio.Transport], Peer], taken_by: SocketReaders | None
     ) -> ClientConnection:
-        return ClientConnection(self._context, peer_of, self._enter, self._leave, taken_by)
+        return ClientConnection(
+            self._context, peer_of, self._enter, self._leave, self._places.greeted, taken_by
+        )
 
     def _enter(self, connection: ClientConnection) -> bool:
-        if len(self._connections) >= self._connections_max or self._is_ending:
-            return False
-        self._connections.add(connection)
-        return True
+        return not self._is_ending and self._places.enter(connection)
 
     def _leave(self, connection: ClientConnection) -> None:
-        self._connections.discard(connection)
-        if not self._connections:
+        self._places.leave(connection)
+        if not self._places:
             self._gone.set()
 
     # -------------------------------------------------------------------------------- limits
@@ -178,7 +186,7 @@ class Sidecar:
         self._context.clusters.look_after(now_s)
         slow_s, hello_s = settings.slow_client_ms / 1_000, settings.hello_timeout_ms / 1_000
         idle_s = settings.idle_timeout_ms / 1_000
-        for connection in list(self._connections):
+        for connection in self._places:
             blocked_s = connection.blocked_s or connection.closing_s
             if blocked_s is not None:
                 if now_s - blocked_s >= slow_s:
@@ -197,7 +205,7 @@ class Sidecar:
         generation = self._context.door.generation
         if generation != self._door_generation:
             self._door_generation = generation
-            for connection in list(self._connections):
+            for connection in self._places:
                 if not connection.is_welcome:
                     connection.abort("unwelcome")
 
@@ -205,11 +213,15 @@ class Sidecar:
         states: dict[str, int] = dict.fromkeys(
             ("greeting", "idle", "waiting", "slow", "closing"), 0
         )
-        for connection in self._connections:
+        for connection in self._places:
             states[connection.state] += 1
         clusters = self._context.clusters
         return self._context.figures.statistics(
-            states, self._connections_max, clusters.brokers_statistics(), clusters.takeovers
+            states,
+            self._places.connections_max,
+            clusters.brokers_statistics(),
+            clusters.takeovers,
+            clusters.given_up,
         )
 
     # --------------------------------------------------------------------------------- the end
@@ -219,12 +231,12 @@ class Sidecar:
         loop = asyncio.get_running_loop()
         stop_s = self._context.settings.stop_timeout_ms / 1_000
         deadline_s = loop.time() + stop_s
-        for connection in self._connections:
+        for connection in self._places:
             connection.stop_reading()
-        tasks = [task for one in self._connections for task in one.waits.tasks()]
+        tasks = [task for one in self._places for task in one.waits.tasks()]
         if tasks:
             await asyncio.wait(tasks, timeout=stop_s * _WAIT_SHARE)
-        for connection in self._connections:
+        for connection in self._places:
             connection.waits.cancel()
         tasks = [task for task in tasks if not task.done()]
         if tasks:
@@ -232,19 +244,19 @@ class Sidecar:
         await asyncio.sleep(0)  # requests that have just ended are answered in the next turn
         while self._has_lines() and loop.time() < deadline_s:  # noqa: ASYNC110 - waits for turns
             await asyncio.sleep(0)
-        for connection in list(self._connections):
+        for connection in self._places:
             connection.close()
         if not await self._all_gone(deadline_s):
-            for connection in list(self._connections):
+            for connection in self._places:
                 connection.abort("stop")
             await self._all_gone(loop.time() + 1.0)
 
     def _has_lines(self) -> bool:
-        return any(connection.has_line for connection in self._connections)
+        return any(connection.has_line for connection in self._places)
 
     async def _all_gone(self, deadline_s: float) -> bool:
         self._gone.clear()
-        if not self._connections:
+        if not self._places:
             return True
         try:
             async with asyncio.timeout_at(deadline_s):

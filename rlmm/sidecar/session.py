@@ -30,6 +30,7 @@ from rlmm.sidecar.dispatch import (
     require_sound,
 )
 from rlmm.sidecar.operator_queries import OpenImage
+from rlmm.sidecar.turns import Turns
 from rlmm.views.values import in_milliseconds
 from rlmm.wire.hello import HelloAnswer, ServiceLimits, agree, hello_answer_value, read_hello
 from rlmm.wire.methods import METHODS
@@ -66,6 +67,7 @@ class SessionContext:
     status: Callable[[Engine], Mapping[str, object]]
     server: str
     mode: str
+    turns: Turns = field(default_factory=Turns)
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(_RECEIVED_BYTES)))
 
 
@@ -84,8 +86,9 @@ class ClientSession:
         self._client: Client | None = None
         """Counts as one connection of the client."""
         self.broker: BrokerStart | None = None
-        self.meter: Callable[[], None] | None = None
-        """Called for each request of a client with a rate limit; raises `TooBusy`."""
+        self.meter: Callable[[int], None] | None = None
+        """Called with the bytes of each request of a client with a rate limit; may raise `TooBusy`.
+        """
         self.image = OpenImage(context.settings, context.figures)
         self.log_reads = 0
 
@@ -102,6 +105,11 @@ class ClientSession:
         client = self._client
         assert client is not None
         return client
+
+    @property
+    def limited_name(self) -> str:
+        """Return the client's name; empty for a client without limits."""
+        return self.client.name if self.client.is_limited else ""
 
     @property
     def is_welcome(self) -> bool:

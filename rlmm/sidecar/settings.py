@@ -26,6 +26,16 @@ _BOUNDS = {
 
 
 @dataclass(frozen=True, slots=True)
+class AssignmentLimits:
+    """Limits of one cluster's assignments: those settings of the frame server with these names."""
+
+    brokers_max: int
+    broker_partitions_max: int = 20_000
+    assigned_bytes_max: int = 128 * 1024 * 1024
+    broker_gone_s: float = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
 class SidecarSettings:
     unix_path: str | None = None
     """Path of the Unix socket; `none` opens none. Not set: `rlmm.sock` in `data_dir`, so that a
@@ -38,14 +48,20 @@ class SidecarSettings:
     """`host:port` where TCP connections are taken, too. Not set: nowhere, because what is reachable
     over a network is to be decided."""
     connections_max: int = 10_000
-    """Connections at a time; one more is refused at once. Where the system allows the process fewer
-    files, fewer are taken, which is logged at the start."""
+    """Connections at a time. For one more, the TCP connection goes that has waited longest to say
+    hello; where all have said hello, the one more is refused at once. Of these places 64 are for
+    the Unix socket alone. Where the system allows the process fewer files, fewer are taken, which
+    is logged at the start."""
+    address_greetings_max: int = 256
+    """TCP connections of one address that have not said hello; for one more the first of them goes.
+    Brokers behind one address say hello within milliseconds, so that hundreds of them may start at
+    once."""
     frame_bytes_max: int = 4 * 1024 * 1024
     """Largest frame, in both directions: some thousand segments with custom metadata."""
-    received_bytes_max: int = 256 * 1024 * 1024
-    """Bytes of unfinished frames of all clients after hello; a client that brings more is cut off,
-    so that no number of clients can use up the memory."""
-    greeting_bytes_max: int = 8 * 1024 * 1024
+    received_bytes_max: int = 16 * 1024 * 1024
+    """Bytes of unanswered frames of all clients after hello: four of the largest. Above, the client
+    that has most is cut off, so that no number of clients can use up the memory."""
+    greeting_bytes_max: int = 4 * 1024 * 1024
     """The same for all clients before hello, so that strangers never cost a known client its
     connection. A `hello` that comes in one piece, as nearly all do, needs nothing of it."""
     pipeline_max: int = 1_024
@@ -53,13 +69,19 @@ class SidecarSettings:
     others have their turn first; none is refused for that."""
     waiting_max: int = 256
     """Writes and waiting reads of one connection at a time; one more is refused as too busy."""
-    waiting_bytes_max: int = 32 * 1024 * 1024
-    """Memory that those of one connection may take, by the sizes of their frames: some 22 waiting
-    requests of 1,000 look-ups each. One more is too busy, unless it is the only one."""
-    waiting_bytes_total_max: int = 256 * 1024 * 1024
-    """The same over all connections: eight that wait with all they may."""
+    waiting_bytes_max: int = 8 * 1024 * 1024
+    """Memory that those of one connection may take, by the sizes of their frames: some 500 writes,
+    or 5 waiting requests of 1,000 look-ups each. One more is too busy, unless it is the only
+    one."""
+    waiting_bytes_total_max: int = 24 * 1024 * 1024
+    """The same over all connections: three that wait with all they may, or 1,500 writes. A client
+    by name may take half of it."""
     write_buffer_bytes_max: int = 256 * 1024
     """Bytes of answers that a client has not taken; above, nothing more is read from it."""
+    unsent_bytes_total_max: int = 16 * 1024 * 1024
+    """The same over all connections, beside what the system keeps for their sockets. Above, the
+    client that leaves most is cut off; `sidecar.received_bytes_max`, `greeting_bytes_max`,
+    `waiting_bytes_total_max` and this one are 60 MiB together."""
     slow_client_ms: int = 30_000
     """How long a client may leave it at that before it is cut off: the time-out of Kafka's clients,
     after which they do not wait for the answer."""
@@ -88,6 +110,19 @@ class SidecarSettings:
     """Brokers of one cluster of which is remembered what they have; one more is refused as too
     busy. Several times what the largest clusters have. A broker that has nothing and is not
     connected is forgotten."""
+    broker_partitions_max: int = 20_000
+    """User partitions of which one broker may say that it has them; an `assign` above is refused as
+    too busy. Five times what Kafka advises as the most of one broker. A broker's token can so take
+    some 15 MB; brokers with more need a higher limit."""
+    assigned_bytes_max: int = 128 * 1024 * 1024
+    """Memory that the partitions of all brokers of a cluster may take, each some 512 bytes and its
+    topic's name, and 64 bytes for each further replica; an `assign` above is refused as too busy.
+    Enough for some 230,000 partitions; a service of a larger cluster needs more memory than the
+    pod of `deploy/kubernetes` has, too."""
+    broker_gone_ms: int = 3_600_000
+    """How long the partitions of a broker without a connection are kept: longer than most brokers
+    take to start after a crash. A broker that comes back later is answered as soon as it has
+    reported its partitions and their metadata has been read."""
     clusters_max: int | None = None
     """Clusters that are learned from brokers, beside the one of the configuration: a broker that
     names an unknown cluster has an engine made for it, once that cluster has answered where the
@@ -112,6 +147,15 @@ class SidecarSettings:
             msg = f"sidecar.unix_path must be a path or {NO_SOCKET}, got {self.unix_path!r}"
             raise ConfigError(msg)
         _ = self.address
+
+    @property
+    def assignment_limits(self) -> AssignmentLimits:
+        return AssignmentLimits(
+            self.brokers_max,
+            self.broker_partitions_max,
+            self.assigned_bytes_max,
+            self.broker_gone_ms / 1_000,
+        )
 
     @property
     def mode(self) -> int:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rlmm.sidecar.held_bytes import HeldBytes
 from rlmm.wire.methods import METHODS
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from rlmm.errors import RlmmError
     from rlmm.sidecar.broker_starts import BrokerStatistics
-    from rlmm.sidecar.settings import SidecarSettings
 
 OTHER = "other"
 """Counts methods that do not exist: clients must not choose labels."""
@@ -38,39 +38,34 @@ class SidecarStatistics:
     bytes_out: int
     held_bytes: int
     greeting_bytes: int
+    unsent_bytes: int
+    """Of answers that clients have not taken, and the system has not either."""
     slow_clients: int
     """How often reading stopped because a client did not take its answers."""
     brokers: Mapping[str, Mapping[int, BrokerStatistics]]
     takeovers: int
+    brokers_given_up: int
 
 
 class FrameServerCounters:
     __slots__ = (
         "abandoned", "accepted", "answered", "bytes_in", "bytes_out", "cut_off",
-        "greeting_bytes", "held_bytes", "image_bytes", "log_reads", "refusals", "refused",
-        "slow_clients", "waiting", "waiting_bytes",
+        "greeting", "image_bytes", "log_reads", "received", "refusals", "refused",
+        "slow_clients", "unsent", "waiting", "waiting_by_client", "waiting_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.accepted = self.refused = self.bytes_in = self.bytes_out = 0
-        self.held_bytes = self.greeting_bytes = self.waiting = self.waiting_bytes = 0
+        self.waiting = self.waiting_bytes = 0
+        self.received, self.greeting, self.unsent = HeldBytes(), HeldBytes(), HeldBytes()
+        """Unanswered frames of clients after hello and before; answers that clients leave."""
         self.slow_clients = self.abandoned = 0
         self.image_bytes = 0
         self.log_reads = 0
         self.answered = dict.fromkeys(METHODS, 0)
+        self.waiting_by_client: Counter[str] = Counter()
         self.refusals: Counter[tuple[str, str]] = Counter()
         self.cut_off: Counter[str] = Counter()
-
-    def hold(self, more_bytes: int, *, is_known: bool) -> None:
-        """Count bytes of unfinished frames; *is_known*: after hello."""
-        self.held_bytes += more_bytes
-        if not is_known:
-            self.greeting_bytes += more_bytes
-
-    def has_room(self, settings: SidecarSettings, *, is_known: bool) -> bool:
-        if is_known:
-            return self.held_bytes - self.greeting_bytes <= settings.received_bytes_max
-        return self.greeting_bytes <= settings.greeting_bytes_max
 
     def refuse(self, method: str | None, error: RlmmError) -> None:
         name = method if method is not None and method in METHODS else OTHER
@@ -82,6 +77,7 @@ class FrameServerCounters:
         connections_max: int,
         brokers: Mapping[str, Mapping[int, BrokerStatistics]],
         takeovers: int,
+        brokers_given_up: int,
     ) -> SidecarStatistics:
         return SidecarStatistics(
             connections,
@@ -96,9 +92,11 @@ class FrameServerCounters:
             self.abandoned,
             self.bytes_in,
             self.bytes_out,
-            self.held_bytes,
-            self.greeting_bytes,
+            self.received.total + self.greeting.total,
+            self.greeting.total,
+            self.unsent.total,
             self.slow_clients,
             brokers,
             takeovers,
+            brokers_given_up,
         )

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 KEPT_FACTOR: Final = 32
 """Most bytes kept for each byte of a waiting frame: offsets and epochs grow most."""
+CLIENT_SHARE: Final = 2
+"""A client by name may use one part in so many of the memory for all waiting requests."""
 KEPT_BYTES: Final = 4 * 1024
 """Bytes that any waiting request keeps: its task, and what it waits for."""
 
@@ -121,7 +123,7 @@ def result_of(task: asyncio.Task[object]) -> object:
 
 
 class WaitingRequests:
-    __slots__ = ("_bytes", "_figures", "_kept", "_settings", "_tasks", "_tell")
+    __slots__ = ("_bytes", "_figures", "_kept", "_settings", "_tasks", "_tell", "client_name")
 
     def __init__(self, settings: SidecarSettings, figures: FrameServerCounters, tell: Tell) -> None:
         """*tell* is called at the end of each, unless it was dropped."""
@@ -132,6 +134,8 @@ class WaitingRequests:
         self._kept: dict[int, int] = {}
         """Bytes that each keeps until it is answered."""
         self._bytes = 0
+        self.client_name = ""
+        """Of a client with limits; such a client leaves a part of the memory to others."""
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -152,6 +156,7 @@ class WaitingRequests:
         self._bytes += kept_bytes
         self._figures.waiting += 1
         self._figures.waiting_bytes += kept_bytes
+        self._figures.waiting_by_client[self.client_name] += kept_bytes
 
         def end(task: asyncio.Task[object]) -> None:
             self._figures.waiting -= 1
@@ -182,7 +187,12 @@ class WaitingRequests:
             msg = f"requests of this connection wait with {self._bytes} bytes, no more may"
             raise TooBusy(msg)
         all_bytes = figures.waiting_bytes
-        if all_bytes and all_bytes + kept_bytes > settings.waiting_bytes_total_max:
+        total_max = settings.waiting_bytes_total_max
+        its_bytes = figures.waiting_by_client[self.client_name] if self.client_name else 0
+        if its_bytes and its_bytes + kept_bytes > total_max // CLIENT_SHARE:
+            msg = f"requests of {self.client_name} wait with {its_bytes} bytes, no more may"
+            raise TooBusy(msg)
+        if all_bytes and all_bytes + kept_bytes > total_max:
             msg = f"requests of all connections wait with {all_bytes} bytes, no more may"
             raise TooBusy(msg)
 
@@ -190,6 +200,10 @@ class WaitingRequests:
         kept_bytes = self._kept.pop(request_id, 0)
         self._bytes -= kept_bytes
         self._figures.waiting_bytes -= kept_bytes
+        by_client = self._figures.waiting_by_client
+        by_client[self.client_name] -= kept_bytes
+        if not by_client[self.client_name]:
+            del by_client[self.client_name]
 
     def drop(self) -> list[asyncio.Task[object]]:
         tasks = list(self._tasks.values())

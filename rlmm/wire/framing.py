@@ -42,20 +42,24 @@ class FrameReader:
         self._refused: ProtocolError | None = None
 
     @property
-    def is_broken(self) -> bool:
-        """Return whether a length was met that is not allowed: the next call of `feed` raises."""
-        return self._refused is not None
+    def refused(self) -> ProtocolError | None:
+        """Return the refusal of a length that is not allowed: the next call of `feed` raises it."""
+        return self._refused
 
     @property
     def held_bytes(self) -> int:
         return len(self._partial)
+
+    def drop(self) -> None:
+        """Let go of an unfinished frame at once, whatever still refers to this reader."""
+        self._partial = bytearray()
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """
         Return the payloads that *data* completes, in order.
 
         Raises `ProtocolError` for a length that is not allowed; complete payloads before it are
-        returned first, and the next call raises it: see `is_broken`.
+        returned first, and the next call raises it: see `refused`.
         """
         if self._refused is not None:
             raise self._refused

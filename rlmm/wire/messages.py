@@ -2,8 +2,9 @@
 Messages: requests `[id, method, args]`, answers `[id, nil, result]`, refusals `[id, error, nil]`.
 
 Reading is strict: no extension types, no invalid UTF-8, no repeated or odd keys of maps, nothing
-behind the message, no memory for lengths that the payload does not have. Invariant: reading raises
-`ProtocolError` and nothing else.
+behind the message, no memory for lengths that the payload does not have, and a bounded number of
+values and maps. Invariant: reading raises `ProtocolError`, or `InvalidArgument` for a request that
+has too many values, and nothing else.
 """
 
 from __future__ import annotations
@@ -30,8 +31,24 @@ if TYPE_CHECKING:
 
 ID_MAX: Final = 2**32 - 1
 METHOD_CHARS_MAX: Final = 64
+HELLO_BYTES_MAX: Final = 64 * 1024
+HELLO_VALUES_MAX: Final = 1_024
+"""A hello has 17 keys and versions at most; the rest is room for what later clients say."""
+REQUEST_VALUES_MAX: Final = 80 * 1024
+"""Values in one request: 10,000 look-ups, the most that can be allowed, have 70,000."""
+REQUEST_MAPS_MAX: Final = 64
+"""Maps in one request; a request has one, for its options."""
+ANSWER_VALUES_MAX: Final = 1024 * 1024
+"""Values in one answer of up to 4 MiB; a larger answer has one for each four of its bytes."""
+ANSWER_MAPS_MAX: Final = 64 * 1024
+"""Maps in one answer; `status` of 1,000 brokers has some thousand."""
 _SMALL_BYTES: Final = 512
 """Payloads up to here are read at once: lengths in them cannot ask for much."""
+_COUNTED_BYTES: Final = 2 * 1024
+"""Values of payloads up to here are not counted: a thousand maps are the most."""
+_MAP_LENGTH_MAX: Final = 64 * 1024
+_MAP_TOO_LONG: Final = f"max_map_len({_MAP_LENGTH_MAX})"
+_ANSWER_BYTES_PER_VALUE: Final = 4
 
 
 _pack_length = struct.Struct(">I").pack
@@ -56,6 +73,40 @@ class Response(NamedTuple):
     id: int | None
     error: RlmmError | None
     result: object
+
+
+class _ValueLimit:
+    """
+    Counts values and maps while they are made, and ends the reading at the limit.
+
+    Arrays and maps are counted when they are whole, so that reading goes over the limit by one of
+    them at most: the library's own limits bound that one.
+    """
+
+    __slots__ = ("_left", "_map_of", "_maps_left", "maps_max", "values_max")
+
+    def __init__(self, values_max: int, maps_max: int, map_of: Callable[[Pairs], object]) -> None:
+        self.values_max = self._left = values_max
+        self.maps_max = self._maps_left = maps_max
+        self._map_of = map_of
+
+    def array(self, values: list[object]) -> list[object]:
+        self._left -= len(values)
+        if self._left < 0:
+            msg = f"a message of this kind has at most {self.values_max} values"
+            raise InvalidArgument(msg)
+        return values
+
+    def map(self, pairs: Pairs) -> object:
+        self._left -= 2 * len(pairs)
+        self._maps_left -= 1
+        if self._left < 0 or self._maps_left < 0:
+            msg = (
+                f"a message of this kind has at most {self.values_max} values and "
+                f"{self.maps_max} maps"
+            )
+            raise InvalidArgument(msg)
+        return self._map_of(pairs)
 
 
 class _Local(threading.local):
@@ -117,9 +168,20 @@ def read_request(payload: bytes | memoryview) -> tuple[int, str, list[object]]:
     Return id, method and arguments of a request.
 
     A map with a number as key that is too small or too large comes as `OddMap`, which the reader of
-    that argument refuses; but not in a hello.
+    that argument refuses. `InvalidArgument`: the request has too many values.
     """
-    message = _unpack(payload, _map_of_request)
+    return _request_of(_unpack(payload, _map_of_request, REQUEST_VALUES_MAX, REQUEST_MAPS_MAX))
+
+
+def read_first_request(payload: bytes | memoryview) -> tuple[int, str, list[object]]:
+    """Return a request of a client that has not said hello yet: small, and without odd maps."""
+    if len(payload) > HELLO_BYTES_MAX:
+        msg = f"no hello is larger than {HELLO_BYTES_MAX} bytes, got {len(payload)}"
+        raise ProtocolError(msg)
+    return _request_of(_unpack(payload, _map_of, HELLO_VALUES_MAX, REQUEST_MAPS_MAX))
+
+
+def _request_of(message: object) -> tuple[int, str, list[object]]:
     if type(message) is not list or len(message) != 3:
         msg = f"a request is an array of id, method and arguments, got {form(message)}"
         raise ProtocolError(msg)
@@ -133,13 +195,15 @@ def read_request(payload: bytes | memoryview) -> tuple[int, str, list[object]]:
     if type(args) is not list:
         msg = f"the arguments of a request are an array, got {form(args)}"
         raise ProtocolError(msg)
-    if method == "hello":
-        _unpack(payload)
     return request_id, method, args
 
 
 def read_answer(payload: bytes | memoryview) -> Response:
-    message = _unpack(payload)
+    values_max = max(ANSWER_VALUES_MAX, len(payload) // _ANSWER_BYTES_PER_VALUE)
+    try:
+        message = _unpack(payload, _map_of, values_max, ANSWER_MAPS_MAX)
+    except InvalidArgument as refusal:
+        raise ProtocolError(str(refusal)) from None
     if type(message) is not list or len(message) != 3:
         msg = f"an answer is an array of id, error and result, got {form(message)}"
         raise ProtocolError(msg)
@@ -171,7 +235,12 @@ def id_of(payload: bytes | memoryview) -> int | None:
     return int.from_bytes(head[2 : 2 + width])
 
 
-def _unpack(payload: bytes | memoryview, map_of: Callable[[Pairs], object] | None = None) -> object:
+def _unpack(
+    payload: bytes | memoryview,
+    map_of: Callable[[Pairs], object],
+    values_max: int,
+    maps_max: int,
+) -> object:
     try:
         if len(payload) > _SMALL_BYTES:
             # Memory for an array is taken when its length is read. Going over the whole without
@@ -179,17 +248,33 @@ def _unpack(payload: bytes | memoryview, map_of: Callable[[Pairs], object] | Non
             unpacker = Unpacker(max_buffer_size=len(payload), max_ext_len=0)
             unpacker.feed(payload)
             unpacker.skip()
+        if len(payload) <= _COUNTED_BYTES:
+            return unpackb(
+                payload,
+                raw=False,
+                strict_map_key=False,
+                object_pairs_hook=map_of,
+                ext_hook=_refuse_extension,
+                max_ext_len=0,
+            )
+        limit = _ValueLimit(values_max, maps_max, map_of)
         return unpackb(
             payload,
             raw=False,
             strict_map_key=False,
-            object_pairs_hook=map_of or _map_of,
+            object_pairs_hook=limit.map,
+            list_hook=limit.array,
             ext_hook=_refuse_extension,
             max_ext_len=0,
+            max_array_len=values_max,
+            max_map_len=min(values_max, _MAP_LENGTH_MAX),
         )
-    except ProtocolError:
+    except (ProtocolError, InvalidArgument):
         raise
     except (ValueError, TypeError, OutOfData) as error:
+        if f"max_array_len({values_max})" in str(error) or _MAP_TOO_LONG in str(error):
+            msg = f"a message of this kind has at most {values_max} values, {_MAP_LENGTH_MAX} keys"
+            raise InvalidArgument(msg) from None
         msg = f"{len(payload)} bytes are no message in msgpack: {_why(error)}"
         raise ProtocolError(msg) from None
 

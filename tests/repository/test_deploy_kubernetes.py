@@ -76,6 +76,29 @@ def test_container_has_the_ports_and_paths_of_its_configuration(tmp_path: Path) 
     assert [(one["port"], one["path"] in PATHS) for one in monitor] == [("http", True)]
 
 
+def test_memory_of_the_pod_holds_the_state_and_all_that_clients_may_take(tmp_path: Path) -> None:
+    """The defaults add up to less than the limit, also above 90 % of it, where events stop."""
+    mib = 2**20
+    limits = configured("brokers", tmp_path).config.sidecar
+    (pod,) = manifest("base/deployment.yaml", "Deployment")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    quantity = pod["resources"]["limits"]["memory"]
+    assert quantity.endswith("Gi")
+    limit = int(quantity.removesuffix("Gi")) * 1024 * mib
+    clients = (
+        limits.received_bytes_max
+        + limits.greeting_bytes_max
+        + limits.waiting_bytes_total_max
+        + limits.unsent_bytes_total_max
+    )
+    assert clients <= 64 * mib
+    message = 32 * mib  # one frame of the largest size while it is read, and its answer
+    process, state = 100 * mib, 512 * mib
+    assert process + state + limits.assigned_bytes_max + clients + message <= limit
+    assert limit * 9 // 10 + clients + message <= limit
+
+
 def test_pod_is_nobody_and_writes_nothing_but_its_volume(tmp_path: Path) -> None:
     """The pod is not root, has no rights, a read-only root, and time for an orderly stop."""
     pod = manifest("base/deployment.yaml", "Deployment")["spec"]["template"]["spec"]

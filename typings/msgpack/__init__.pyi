@@ -34,6 +34,9 @@ def unpackb(
     raw: bool = False,
     strict_map_key: bool = True,
     object_pairs_hook: Callable[[list[tuple[object, object]]], object] | None = None,
+    list_hook: Callable[[list[object]], object] | None = None,
     ext_hook: Callable[[int, bytes], object] = ...,
     max_ext_len: int = -1,
+    max_array_len: int = -1,
+    max_map_len: int = -1,
 ) -> object: ...

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from asyncio import sslproto
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.access.handshakes import Handshakes
+from rlmm.access.handshakes import BEGUN_AT_ONCE, READ_BYTES, Handshakes
 from tests.support.engines import until
 from tests.support.server.access_files import Pki
 
@@ -154,6 +155,56 @@ async def test_handshake_when_failed_then_count(pki: Pki, said: bytes | None, ou
         await until(lambda: bool(sum(shaking.counts.values())))
         assert {name: count for name, count in shaking.counts.items() if count} == {outcome: 1}
         writer.close()
+
+
+class Idle(asyncio.Transport):
+    """A transport that nothing comes from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_aborted = False
+
+    def pause_reading(self) -> None: ...
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+async def test_handshakes_when_many_arrive_at_once_then_few_begin_in_a_turn_of_the_loop(
+    pki: Pki, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A burst of handshakes, each a millisecond of work, leaves the event loop to others."""
+
+    async def wait(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Handshakes, "_shake", wait)
+    shaking = Handshakes(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), 1.0, under_way_max=9)
+    make = shaking.factory(Plain)
+    arriving = [Idle() for _ in range(10)]
+    for transport in arriving:
+        make().connection_made(transport)
+    begun = []
+    for _ in range(3):
+        await asyncio.sleep(0)
+        tasks = [task for task in asyncio.all_tasks() if task.get_name() == "TLS handshake"]
+        begun.append(len(tasks))
+    assert begun == [BEGUN_AT_ONCE - 1, 2 * BEGUN_AT_ONCE - 1, 9]
+    assert [one.is_aborted for one in arriving] == [True, *[False] * 9]
+    assert shaking.counts["displaced"] == 1
+    await shaking.close()
+
+
+async def test_connection_with_tls_then_its_buffer_is_small(pki: Pki) -> None:
+    """A connection with TLS keeps 32 KiB to read into, so that a thousand fit 32 MiB."""
+    made = sslproto.SSLProtocol(
+        asyncio.get_running_loop(),
+        Plain(),
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER),
+        asyncio.get_running_loop().create_future(),
+        server_side=True,
+    )
+    assert len(made.get_buffer(1 << 20)) == READ_BYTES
 
 
 async def test_handshakes_when_the_listener_ends_then_none_is_left(pki: Pki) -> None:

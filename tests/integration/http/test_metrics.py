@@ -60,7 +60,7 @@ def everything(process: Service, folder: Path) -> ServedState:
     sources = ServedState(
         VERSION,
         lines=lambda: LinesStatistics({"info": 1}, 2, 3, ""),
-        sidecar=lambda: figures.statistics({"idle": 4}, 5, {}, 6),
+        sidecar=lambda: figures.statistics({"idle": 4}, 5, {}, 6, 7),
         access=door.statistics,
         broker_log=BrokerLog(BrokerLogSettings(("/var/kafka-logs",)), StableOffsets()),
     )

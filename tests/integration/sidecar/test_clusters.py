@@ -21,6 +21,7 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.sidecar.cluster_discovery import ProcessEngines, require_no_tables
 from rlmm.sidecar.cluster_file import LEARNED_FILE, read_learned
 from rlmm.sidecar.clusters import Clusters
+from rlmm.sidecar.settings import AssignmentLimits
 from tests.support.builders import tp
 from tests.support.engines import ROOM, World, until, until_open
 from tests.support.server.frame_servers import FixedEngines, RoleDoor, listening, serving_world
@@ -190,7 +191,7 @@ async def test_cluster_when_the_address_leads_elsewhere_then_never_answered(tmp_
     """A broker that names a wrong address never gets metadata of another cluster."""
     learning = Learning(tmp_path, 2)
     async for _ in running(learning):
-        clusters = Clusters(learning.engines, brokers_max=10)
+        clusters = Clusters(learning.engines, AssignmentLimits(10))
         is_refused = partial(_is_refused, clusters)
         assert not is_refused()
         await until(is_refused, 30.0)

@@ -127,7 +127,7 @@ async def listening(
         chosen,
         Clusters(
             engines or FixedEngines(list(served_engines), follows_brokers=follows_brokers),
-            brokers_max=chosen.brokers_max,
+            chosen.assignment_limits,
         ),
         door or Authenticator(AccessSettings(), TlsSettings()),
         FrameServerCounters(),

@@ -19,6 +19,7 @@ from rlmm.metrics.served_state import ServedState
 from rlmm.pump.settings import PumpSettings
 from rlmm.sidecar.cluster_discovery import ProcessEngines
 from rlmm.sidecar.clusters import Clusters
+from rlmm.sidecar.settings import AssignmentLimits
 from tests.support.engines import ROOM
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Addresses:
         )
         self.service = Service({"clusters": self.engines.run})
         self.engines.begin(self.service)
-        self.clusters = Clusters(self.engines, brokers_max=10)
+        self.clusters = Clusters(self.engines, AssignmentLimits(10))
 
     def put(self, address: str, cluster_id: str) -> MemoryTopic:
         topic = self.at[address] = MemoryTopic(1)

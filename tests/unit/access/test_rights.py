@@ -160,14 +160,14 @@ def test_meter_when_a_client_asks_too_often_then_all_its_connections_share_one_c
     assert first is not None
     assert second is not None
     assert other is not None
-    first()
-    second()
-    first()
+    first(0)
+    second(0)
+    first(0)
     with pytest.raises(TooBusy, match="a asks more often than 3 times a second"):
-        second()
-    other()
+        second(0)
+    other(0)
     now_s = 0.4
-    second()
+    second(0)
     assert limits.figures()["a"] == ClientFigures(0, 0, 1)
 
 
@@ -261,3 +261,18 @@ def test_configuration_when_a_cluster_says_who_may_come_in_then_refused() -> Non
     assert not {
         found.key.section for found in load().settings if found.key.is_of_cluster
     } & {"access", "tls"}  # fmt: skip
+
+
+def test_meter_when_requests_are_large_then_their_bytes_count() -> None:
+    """A request counts once more for each 4 KiB, and the largest for a second's allowance."""
+    now_s = 0.0
+    meter = ClientLimits(9, 10, lambda: now_s).meter(A)
+    assert meter is not None
+    meter(8 * 4_096)
+    meter(0)
+    with pytest.raises(TooBusy):
+        meter(0)
+    now_s = 1.0
+    meter(4_000_000)
+    with pytest.raises(TooBusy):
+        meter(0)

@@ -15,6 +15,7 @@ from rlmm.sidecar import broker_starts as starts
 from rlmm.sidecar.broker_assignments import BrokerAssignments
 from rlmm.sidecar.broker_starts import SETTLE_S, BrokerStatistics
 from rlmm.sidecar.clusters import Clusters
+from rlmm.sidecar.settings import AssignmentLimits
 from tests.support.builders import tp
 from tests.support.server.frame_servers import FixedEngines
 
@@ -48,7 +49,10 @@ class Engine:
 
 def made(brokers_max: int = 10, *, is_followed: bool = True) -> tuple[BrokerAssignments, Engine]:
     engine: Any = Engine()
-    return BrokerAssignments(engine, is_followed=is_followed, brokers_max=brokers_max), engine
+    return (
+        BrokerAssignments(engine, AssignmentLimits(brokers_max), is_followed=is_followed),
+        engine,
+    )
 
 
 def test_start_when_nothing_was_said_then_is_not_known_and_not_empty() -> None:
@@ -334,7 +338,7 @@ def engine(cluster_id: str | None) -> Any:
 
 def test_engine_when_its_log_is_of_another_cluster_then_refused_with_both_ids() -> None:
     """The log's own cluster id decides, and the refusal names both ids."""
-    clusters = Clusters(FixedEngines([]), brokers_max=10)
+    clusters = Clusters(FixedEngines([]), AssignmentLimits(10))
     with pytest.raises(WrongCluster, match=r"blue.*green"):
         clusters.require_right(engine("green"), "blue")
     assert clusters.require_right(engine("blue"), "blue")

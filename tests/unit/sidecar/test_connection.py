@@ -17,7 +17,7 @@ from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.connection import ClientConnection
 from rlmm.sidecar.log_queries import _whole
 from rlmm.sidecar.session import SessionContext
-from rlmm.sidecar.settings import SidecarSettings
+from rlmm.sidecar.settings import AssignmentLimits, SidecarSettings
 from rlmm.sidecar.statistics import FrameServerCounters
 from rlmm.wire.messages import request_frame
 from tests.support.engines import World
@@ -29,11 +29,15 @@ class Transport(asyncio.Transport):
         super().__init__()
         self.writes: list[bytes] = []
         self.reads = True
+        self.unsent_bytes = 0
 
     def write(self, data: Any) -> None:
         self.writes.append(bytes(data))
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent_bytes
 
     def pause_reading(self) -> None:
         self.reads = False
@@ -46,10 +50,10 @@ class Transport(asyncio.Transport):
 
 
 class Wire:
-    def __init__(self, engine: Any, **settings: Any) -> None:
+    def __init__(self, engine: Any, *, says_hello: bool = True, **settings: Any) -> None:
         around = SessionContext(
             SidecarSettings(**settings),
-            Clusters(FixedEngines([engine]), brokers_max=10),
+            Clusters(FixedEngines([engine]), AssignmentLimits(10)),
             RoleDoor("admin"),
             FrameServerCounters(),
             lambda _: {},
@@ -57,11 +61,12 @@ class Wire:
             "serve",
         )
         self.connection = ClientConnection(
-            around, lambda _: Peer("unix"), lambda _: True, lambda _: None
+            around, lambda _: Peer("unix"), lambda _: True, lambda _: None, lambda _: None
         )
         self.transport = Transport()
         self.connection.connection_made(self.transport)
-        self.feed(request_frame(0, "hello", [{"versions": [1], "client": "x"}]))
+        if says_hello:
+            self.feed(request_frame(0, "hello", [{"versions": [1], "client": "x"}]))
         self.transport.writes.clear()
 
     def feed(self, data: bytes) -> None:
@@ -97,12 +102,12 @@ async def test_pipeline_when_longer_than_allowed_in_turns(monkeypatch: pytest.Mo
     ("turn_s", "settings"), [(0.0, {}), (1e9, {"write_buffer_bytes_max": 1})], ids=["time", "bytes"]
 )
 async def test_turn_when_it_takes_too_long_or_answers_too_much_then_ends(
-    monkeypatch: pytest.MonkeyPatch, turn_s: float, settings: dict[str, int]
+    monkeypatch: pytest.MonkeyPatch, turn_s: float, settings: dict[str, Any]
 ) -> None:
     """A turn ends by time and by the size of answers, not only by the number of requests."""
-    monkeypatch.setattr(module, "TURN_S", turn_s)
     async with World(1).engine() as engine:
         wire = Wire(engine, **settings)
+        monkeypatch.setattr(module, "TURN_S", turn_s)
         wire.feed(PINGS)
         assert wire.answers == 1
         for _ in range(9):
@@ -114,6 +119,7 @@ async def test_client_when_it_takes_no_answers_then_is_not_read_and_none_are_mad
     """The service stops reading from a client that takes no answers, and reads on when it does."""
     async with World(1).engine() as engine:
         wire = Wire(engine)
+        wire.transport.unsent_bytes = 300_000
         wire.connection.pause_writing()
         assert wire.transport.reads is False
         wire.feed(PINGS)  # what was under way to us
@@ -124,6 +130,43 @@ async def test_client_when_it_takes_no_answers_then_is_not_read_and_none_are_mad
             await asyncio.sleep(0)
         assert wire.answers == 10
         assert wire.transport.reads is True
+
+
+@pytest.mark.parametrize("count", [400, 1])
+async def test_hello_when_it_comes_in_one_piece_and_is_too_large_then_is_not_read(
+    count: int,
+) -> None:
+    """TLS gives up to 256 KiB at a time: a hello above 64 KiB is refused in its whole, too."""
+    async with World(1).engine() as engine:
+        wire = Wire(engine, says_hello=False)
+        said = {"versions": [1], "client": "x", "more": ["y" * (120_000 // count)] * count}
+        wire.feed(request_frame(0, "hello", [said]))
+        await asyncio.sleep(0)
+        assert b"no hello is larger than 65536 bytes" in b"".join(wire.transport.writes)
+        assert wire.connection.state == "closing"
+
+
+async def test_request_when_it_is_large_then_requests_of_others_come_first() -> None:
+    """A frame above 64 KiB waits for a turn of its own, and reading stops until then."""
+    async with World(1).engine() as engine:
+        wire = Wire(engine)
+        wire.feed(request_frame(1, "ping", ["x" * 70_000]))
+        assert (wire.transport.writes, wire.transport.reads) == ([], False)
+        await asyncio.sleep(0)
+        assert b"invalid-argument" in wire.transport.writes[0]
+        assert wire.transport.reads is True
+
+
+async def test_connection_when_its_request_was_costly_then_waits_for_turns_for_a_while() -> None:
+    """After a request of more than 2 ms the next ones come behind those of others."""
+    async with World(1).engine() as engine:
+        wire = Wire(engine)
+        wire.connection.note_cost(2 * module.TURN_S)
+        wire.feed(PINGS)
+        assert wire.answers == 0
+        for _ in PINGS:
+            await asyncio.sleep(0)
+        assert wire.answers == 10
 
 
 async def test_one_read_of_many_requests_then_one_write_of_all_answers() -> None:
@@ -149,6 +192,8 @@ async def test_request_when_it_fails_of_a_fault_of_ours_then_told_and_the_next_i
         assert b"part-failed" in wire.transport.writes.pop()
         assert "read_token" in caplog.text
         wire.feed(PINGS)
+        for _ in PINGS:  # a slow machine gives several turns
+            await asyncio.sleep(0)
         assert wire.answers == 10
 
 

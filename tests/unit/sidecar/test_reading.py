@@ -6,10 +6,12 @@ import asyncio
 import socket
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.sidecar import socket_reads
 from rlmm.sidecar.socket_reads import RECEIVED_BYTES, SocketReaders
 
 if TYPE_CHECKING:
@@ -208,3 +210,29 @@ async def test_answer_when_the_other_side_takes_nothing_then_stands_in_its_trans
             taken += more
         assert 0 < len(taken) < len(large)
         assert taken + one.transport.waiting == large + b"end"
+
+
+async def test_turn_when_its_time_is_over_then_the_other_sockets_are_read_in_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A turn ends by time: one costly connection does not have all others wait behind all."""
+    now_s = 0.0
+    monkeypatch.setattr(socket_reads, "perf_counter", lambda: now_s)
+    with guests(3) as found:
+        order: list[Guest] = []
+
+        def take(guest: Guest, _: bytes) -> None:
+            nonlocal now_s
+            now_s += socket_reads.TURN_S
+            order.append(guest)
+
+        for guest in found:
+            guest.pause()
+            guest.resume(partial(take, guest))
+            guest.far.send(b"x")
+        turns = []
+        while len(order) < 3:
+            await asyncio.sleep(0)
+            turns.append(len(order))
+        assert set(order) == set(found)
+        assert max(after - before for before, after in pairwise([0, *turns])) == 1

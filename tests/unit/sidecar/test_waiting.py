@@ -30,8 +30,8 @@ KEY = [bytes(tp("orders").topic_id), "o", 1]
 
 
 class Ends:
-    def __init__(self, **settings: Any) -> None:
-        self.figures = FrameServerCounters()
+    def __init__(self, figures: FrameServerCounters | None = None, **settings: Any) -> None:
+        self.figures = figures or FrameServerCounters()
         self.told: list[int] = []
         self.waits = WaitingRequests(
             SidecarSettings(**settings), self.figures, lambda number, *_: self.told.append(number)
@@ -73,6 +73,22 @@ async def test_read_when_its_wait_is_over_then_keeps_id_and_bytes_until_it_is_an
     ends.waits.drop()
     await turns()
     assert (ends.figures.waiting, ends.figures.waiting_bytes) == (0, 0)
+
+
+async def test_client_when_it_waits_with_half_of_all_memory_then_too_busy_and_others_may() -> None:
+    """A client by name leaves half of the memory for waiting requests to others."""
+    greedy = Ends(waiting_bytes_total_max=4 * KEPT_BYTES)
+    modest = Ends(greedy.figures, waiting_bytes_total_max=4 * KEPT_BYTES)
+    greedy.waits.client_name, modest.waits.client_name = "greedy", "modest"
+    for request_id in (1, 2):
+        greedy.begin(request_id, future())
+    with pytest.raises(TooBusy, match="requests of greedy wait"):
+        greedy.begin(3, future())
+    modest.begin(1, future())
+    greedy.waits.drop()
+    modest.waits.drop()
+    await turns()
+    assert not greedy.figures.waiting_by_client
 
 
 async def test_write_when_it_has_ended_then_keeps_nothing() -> None:

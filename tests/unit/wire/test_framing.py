@@ -43,7 +43,7 @@ def test_length_when_it_is_not_allowed_is_refused_at_once(size: int) -> None:
     reader = FrameReader(10)
     with pytest.raises(ProtocolError, match=f"{size} bytes is announced, allowed are 1 to 10"):
         reader.feed(size.to_bytes(4))
-    assert reader.is_broken
+    assert reader.refused is not None
     with pytest.raises(ProtocolError):
         reader.feed(frame(b"x"))
 
@@ -52,7 +52,7 @@ def test_frames_before_a_length_that_is_not_allowed_are_given_first() -> None:
     """The frames before a wrong length are returned, and the next call raises."""
     reader = FrameReader(10)
     assert reader.feed(frame(b"x") + bytes(4) + frame(b"y")) == [b"x"]
-    assert reader.is_broken
+    assert reader.refused is not None
     with pytest.raises(ProtocolError):
         reader.feed(b"")
 

@@ -11,7 +11,14 @@ import pytest
 from rlmm.errors import RlmmError
 from rlmm.wire.errors import classes, error_value
 from rlmm.wire.framing import FrameReader
-from rlmm.wire.messages import answer_frame, read_answer, read_request, refusal_frame, request_frame
+from rlmm.wire.messages import (
+    answer_frame,
+    read_answer,
+    read_first_request,
+    read_request,
+    refusal_frame,
+    request_frame,
+)
 from rlmm.wire.methods import METHODS
 from tests.support.repository.tree import ROOT
 from tests.support.server import recorded_frames, refused_frames
@@ -102,7 +109,8 @@ def payload_of(entry: Entry) -> bytes:
 
 def read_whole(stream: bytes) -> None:
     for payload in FrameReader().feed(stream):
-        _, method, args = read_request(payload)
+        read = read_first_request if b"hello" in payload[:12] else read_request
+        _, method, args = read(payload)
         read_again(method, args)
 
 

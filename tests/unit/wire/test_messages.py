@@ -11,12 +11,14 @@ from rlmm.wire import messages
 from rlmm.wire import value_checks as forms
 from rlmm.wire.framing import FRAME_BYTES_MAX, HEAD_BYTES
 from rlmm.wire.messages import (
+    HELLO_BYTES_MAX,
     Response,
     answer_frame,
     id_of,
     packed,
     packed_array,
     read_answer,
+    read_first_request,
     read_request,
     refusal_frame,
     request_frame,
@@ -158,13 +160,82 @@ def test_memory_when_lengths_are_made_up_is_bounded_by_the_payload(header: bytes
     assert peak < 2 * FRAME_BYTES_MAX
 
 
+def _nested_maps(size: int) -> bytes:
+    return b"\x93\x01\xa4ping\xdd" + _many(b"\x81\x01" * 400 + b"\xc0", size)
+
+
+def _many(element: bytes, size: int) -> bytes:
+    count = size // len(element)
+    return count.to_bytes(4) + element * count
+
+
+COSTLY = {
+    "maps in maps": _nested_maps(FRAME_BYTES_MAX - 100),
+    "empty arrays": b"\x93\x01\xa6assign\xdd" + _many(b"\x90", FRAME_BYTES_MAX - 100),
+    "empty maps": b"\x93\x01\xa6assign\xdd" + _many(b"\x80", FRAME_BYTES_MAX - 100),
+    "nil": b"\x93\x01\xa6assign\xdd" + _many(b"\xc0", FRAME_BYTES_MAX - 100),
+    "arrays of nil": b"\x93\x01\xa6assign\xdd"
+    + _many(b"\xdc\x9c\x40" + b"\xc0" * 40_000, FRAME_BYTES_MAX - 100),
+    "one map": b"\x93\x01\xa6status\x91\xdf"
+    + (400_000).to_bytes(4)
+    + b"".join(b"\xce" + number.to_bytes(4) for number in range(800_000)),
+}
+
+
+@pytest.mark.parametrize("kind", COSTLY)
+def test_memory_when_a_request_has_millions_of_values_is_a_part_of_the_payload(kind: str) -> None:
+    """A request with too many values is an invalid argument before most of them are made."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidArgument, match="at most 81920 values"):
+            read_request(COSTLY[kind])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * FRAME_BYTES_MAX
+
+
+@pytest.mark.parametrize("kind", ["maps in maps", "one map"])
+def test_answer_when_it_has_too_many_maps_or_values_is_refused(kind: str) -> None:
+    """A client does not build an answer of millions of values either."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError):
+            read_answer(COSTLY[kind])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 * 2**20
+
+
+def test_first_request_when_larger_than_a_hello_is_refused_unread() -> None:
+    """A client without hello may send 64 KiB, and no more than 1,024 values in them."""
+    hello: dict[str, object] = {"versions": [1], "client": "x" * (HELLO_BYTES_MAX - 40)}
+    assert read_first_request(msgpack.packb([1, "hello", [hello]]))[1] == "hello"
+    hello["client"] = "x" * HELLO_BYTES_MAX
+    with pytest.raises(ProtocolError, match="no hello is larger than 65536 bytes"):
+        read_first_request(msgpack.packb([1, "hello", [hello]]))
+    with pytest.raises(InvalidArgument, match="at most 1024 values"):
+        read_first_request(_nested_maps(60_000))
+
+
+def test_requests_when_as_large_as_any_setting_allows_are_read() -> None:
+    """10,000 partitions of an assignment and 10,000 look-ups are within the limit of values."""
+    partitions = [[bytes(16), "t" * 249, number] for number in range(10_000)]
+    assign = request_frame(1, "assign", [partitions, [], True])
+    assert read_request(payload_of(assign))[2][0] == partitions
+    looked_up = [[partition, 0, 0] for partition in partitions]
+    lookups = request_frame(1, "segments_for", [looked_up, {"linearizable": True}])
+    assert read_request(payload_of(lookups))[2][0] == looked_up
+
+
 def test_keys_of_a_map_that_are_chosen_to_collide_are_refused() -> None:
     """Numbers that all fall into one place of a table are no keys: storing them takes for ever."""
     keys = {number * (2**61 - 1): 0 for number in range(1, 8)}
     _, _, (odd,) = read_request(msgpack.packb([1, "status", [keys]]))
     assert type(odd) is OddMap
     with pytest.raises(ProtocolError, match="31 bits"):
-        read_request(msgpack.packb([1, "hello", [keys]]))
+        read_first_request(msgpack.packb([1, "hello", [keys]]))
     with pytest.raises(ProtocolError, match="31 bits"):
         read_answer(msgpack.packb([1, None, keys]))
 

@@ -1,0 +1,110 @@
+"""
+`python -m bench hostile`: what others notice while hostile clients send what they like.
+
+A friendly client pings over TCP and asks for `/livez`, first alone, then beside the clients of each
+shape; the memory of the service is its resident memory against that before the shape. Every shape
+meets a service that has just started.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from bench.figures import Figure, Run
+from bench.hostile_attackers import attacked
+from bench.hostile_ground import Watcher, served
+from bench.hostile_shapes import HTTP, KNOWN, STRANGERS, Role
+from bench.measure import percentile
+from bench.recording import output_option, recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bench.hostile_ground import Watched
+    from bench.hostile_shapes import Shape
+
+PING_P99_MS_MAX: Final = 20.0
+LIVEZ_MS_MAX: Final = 100.0
+GROWTH_MIB_MAX: Final = 64.0
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    alone_s: float
+    attacked_s: float
+
+
+FULL: Final = Times(alone_s=2.0, attacked_s=6.0)
+QUICK: Final = Times(alone_s=0.3, attacked_s=0.5)
+
+
+def shapes(*, has_tls: bool) -> Iterator[Shape]:
+    yield from STRANGERS
+    yield from KNOWN
+    if not has_tls:
+        yield from HTTP
+
+
+def measure(run: Run, times: Times, only: str) -> None:
+    for has_tls in (False, True):
+        run.section("With TLS" if has_tls else "Without TLS")
+        for shape in shapes(has_tls=has_tls):
+            if only in shape.name:
+                measure_shape(run, times, shape, has_tls=has_tls)
+
+
+def measure_shape(run: Run, times: Times, shape: Shape, *, has_tls: bool) -> Watched:
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-hostile-") as place,
+        served(Path(place), has_tls=has_tls) as (process, target),
+    ):
+        watcher = Watcher(process, target)
+        with watcher.watching() as alone:
+            time.sleep(times.alone_s)
+            watcher.wait_for_both()
+        before = process.resident_bytes
+        with attacked(target, shape), watcher.watching() as found:
+            time.sleep(times.attacked_s)
+            watcher.wait_for_both()
+        process.require_running()
+        if alone.failures or found.failures:
+            msg = f"{shape.name}: {alone.failures + found.failures}"
+            raise click.ClickException(msg)
+        who = f"{shape.role}{', TLS' if has_tls else ''}: {shape.name}"
+        for name, value, most in (
+            ("ping alone p99", _percent(alone.pings_ms, 99), None),
+            ("ping p50", _percent(found.pings_ms, 50), None),
+            ("ping p99", _percent(found.pings_ms, 99), PING_P99_MS_MAX),
+            ("ping max", max(found.pings_ms), None),
+            ("livez max", max(found.livez_ms), LIVEZ_MS_MAX),
+        ):
+            run.add(Figure(f"{who}, {name}", value, "ms", at_most=most))
+        growth = (max(found.resident_bytes) - before) / 2**20
+        run.add(Figure(f"{who}, memory", growth, "MiB", at_most=GROWTH_MIB_MAX))
+    return found
+
+
+def _percent(values: list[float], percent: int) -> float:
+    return percentile([round(one * 1_000) for one in values], percent) / 1_000
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Short: shows that it runs, its times mean little.")
+@click.option("--only", default="", help="Shapes with this text in their names.")
+@output_option
+def main(*, quick: bool, only: str, output: Path | None) -> None:
+    """Measure what a friendly client notices of hostile ones; judge what is asked."""
+    run = Run()
+    times = QUICK if quick else FULL
+    with recording(run, output, times=asdict(times), roles=list(Role)):
+        measure(run, times, only)
+
+
+if __name__ == "__main__":
+    main()
