@@ -15,6 +15,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `old_names`: Modules that moved, under their old names, for one version.
 - `threads`: Threads for work that would block the event loop, and how a task waits for them.
 - `time_text`: Times, and times that passed, as people say them.
+- `topic_names`: Topic names, by the rule of Kafka's brokers.
 - `version`: The version of rlmm.
 - `whole_numbers`: Checks of the whole numbers among settings.
 """

@@ -12,7 +12,7 @@ import struct
 
 from rlmm.errors import NotPublishable
 from rlmm.metadata.events import Event, PartitionDelete, SegmentSnapshot, SegmentUpdate
-from rlmm.metadata.ids import NAME_BYTES_MAX, SegmentId
+from rlmm.metadata.ids import SegmentId, require_possible
 from rlmm.metadata.record_layout import NO_TAGS, TXN_INDEX_EMPTY_TAGS, VALUE_BYTES_MAX
 from rlmm.metadata.segment import Epochs, SegmentMetadata, SegmentState
 from rlmm.metadata.varint import encode_varint
@@ -24,7 +24,10 @@ _BODY_HEAD = struct.Struct(">qqiqq")
 
 
 def encode(event: Event) -> bytes:
-    """Return the value to publish; `NotPublishable` where a stock broker's consumer would stop."""
+    """
+    Return the value to publish. Raise `NotPublishable` where a stock broker's consumer would stop,
+    and `InvalidArgument` for a partition that no broker can have.
+    """
     match event:
         case SegmentMetadata(state=state) if state is not SegmentState.COPY_SEGMENT_STARTED:
             msg = (
@@ -47,10 +50,7 @@ def encode(event: Event) -> bytes:
 
 def _within_limits(event: SegmentMetadata | SegmentUpdate | PartitionDelete) -> bytes:
     partition = event.partition if isinstance(event, PartitionDelete) else event.id.partition
-    name_bytes = len(partition.topic.encode())
-    if name_bytes > NAME_BYTES_MAX:
-        msg = f"topic name of {name_bytes} bytes, at most {NAME_BYTES_MAX}"
-        raise NotPublishable(msg)
+    require_possible(partition)
     value = encode_any(event)
     if len(value) > VALUE_BYTES_MAX:
         msg = f"record value of {len(value)} bytes, at most {VALUE_BYTES_MAX}"
