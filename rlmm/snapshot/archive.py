@@ -62,7 +62,7 @@ def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     """
     number, position = 0, -1
     while (member := archive.next()) is not None:
-        archive.members = []  # type: ignore[misc]  # tarfile would keep every header that it read
+        archive.members = []  # type: ignore[attr-defined]  # tarfile would keep every header that it read
         number += 1
         if member.size < 0 or member.offset_data <= position:
             raise ValueError(f"file {number} does not lie behind the one before it")
