@@ -145,7 +145,7 @@ class BrokerLogSettings:
     without_topics: tuple[str, ...] = SECRET_TOPICS
     """Names or patterns of topics that are not served, although `topics` names them. The default
     leaves out topics in which Kafka Connect, MirrorMaker and schema registries keep passwords and
-    schemas; who sets it, says it anew."""
+    schemas; a list of the operator replaces it."""
 
     def __post_init__(self) -> None:
         """Refuse a setting that cannot work, naming the key."""

@@ -126,7 +126,7 @@ def _is_lowered(
 
 
 def _limit(name: str, values: Mapping[str, str]) -> float:
-    """Return the limit; what is no number would delete everything, for all that is known."""
+    """Return the limit, the lowest one for a text that is no number."""
     value = values.get(name, "")
     if value == _AS_RETENTION and name in _RETENTION_OF:
         return _limit(_RETENTION_OF[name], values)

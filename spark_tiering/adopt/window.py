@@ -162,7 +162,7 @@ class AdoptionWindow:
             return self._outcome(TopicStatus.ABORTED)
         lowered = shrinking(settings, newest.before)
         if lowered and not self._options.is_shrinking_allowed:
-            # Whoever may write to the store may write a journal: its settings are only believed.
+            # Any writer of the store can write a journal: nothing proves these settings.
             raise GivenUp(AdoptionRefusal.RETENTION_SHRINKS, f"{'; '.join(lowered)}; {_IF_RIGHT}")
         if newest.step is AdoptionStep.RESTORING:
             return self._restore(TopicStatus.ADOPTED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
@@ -194,7 +194,7 @@ SECRET_TOPICS = ("_schemas", "_confluent-command", "connect-configs", "eu-connec
     ids=str,
 )
 async def test_topic_when_it_keeps_passwords_then_only_served_as_the_settings_say(
-    tmp_path: Path, settings: dict[str, tuple[str, ...]], served: set[str]
+    tmp_path: Path, settings: dict[str, Any], served: set[str]
 ) -> None:
     """Topics of Kafka Connect and of schema registries are served only where settings name them."""
     root = write_example(tmp_path / "kafka-logs")
