@@ -16,6 +16,9 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `old_names`: Modules that moved, under their old names, for one version.
 - `threads`: Threads for work that would block the event loop, and how a task waits for them.
 - `time_text`: Times, and times that passed, as people say them.
+- `private_files`: Files of a data folder, and files of strangers.
+- `topic_names`: Topic names, by the rule of Kafka's brokers.
 - `version`: The version of rlmm.
+- `visible_text`: Text without the characters that terminals obey.
 - `whole_numbers`: Checks of the whole numbers among settings.
 """

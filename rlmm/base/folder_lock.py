@@ -13,6 +13,7 @@ import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from rlmm.base.private_files import make_private_folder, open_regular
 from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from rlmm.errors import RlmmError
 
 LOCK = "rlmm.lock"
-_MODE = 0o750
-"""Other users may not read the folder; the group may reach a Unix socket in it."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors of a full disk, which passes without a change of the configuration."""
@@ -114,13 +113,13 @@ def _unusable(folder: Path, name: str, error: OSError) -> RlmmError:
 def _opened(folder: Path, name: str, *, is_observer: bool) -> tuple[int | None, bool]:
     """Return the lock file, and whether it may be written; None where an observer finds none."""
     try:
-        folder.mkdir(_MODE, parents=True, exist_ok=True)
-        return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), True
+        make_private_folder(folder)
+        return open_regular(folder / LOCK, os.O_RDWR | os.O_CREAT), True
     except OSError as error:
         if not (is_observer and error.errno in _NOT_WRITABLE):
             raise _unusable(folder, name, error) from error
     try:
-        return os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC), False
+        return open_regular(folder / LOCK), False
     except OSError:
         return None, False
 

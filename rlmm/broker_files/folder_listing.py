@@ -19,14 +19,13 @@ from rlmm.broker_files.disk import (
     small_file,
     topic_id_of,
 )
-from rlmm.broker_files.sealed_files import OWN_TOPICS
 from rlmm.errors import ConfigError, FileAbsent, LogError
 from rlmm.metadata.ids import TopicIdPartition
 from rlmm.partition_log.checkpoints import CheckpointFault, parse_offsets
 from rlmm.partition_log.names import parse_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from rlmm.partition_log.names import TopicPartition
 
@@ -58,17 +57,18 @@ class BrokerFolders(NamedTuple):
     unusable: list[tuple[str, str]]
 
 
-def list_folders(paths: Iterable[str]) -> BrokerFolders:
+def list_folders(paths: Iterable[str], serves: Callable[[str], bool]) -> BrokerFolders:
+    """List the partitions of the topics that *serves* names, in the folders at *paths*."""
     listed = BrokerFolders([], [], [])
     for path in paths:
         try:
-            _add(path, listed)
+            _add(path, listed, serves)
         except (FileAbsent, LogError) as error:
             listed.unusable.append((path, str(error)))
     return listed
 
 
-def _add(path: str, listed: BrokerFolders) -> None:
+def _add(path: str, listed: BrokerFolders, serves: Callable[[str], bool]) -> None:
     with opened_folder(path) as folder:
         names = sorted(names_in(folder, path))
         if META_PROPERTIES not in names and not any(map(parse_folder, names)):
@@ -82,7 +82,7 @@ def _add(path: str, listed: BrokerFolders) -> None:
                 why = "set aside by its broker, which was told of no such partition"
                 listed.unusable.append((f"{path}/{name}", why))
             known = parse_folder(name)
-            if known is None or known.topic in OWN_TOPICS:
+            if known is None or not serves(known.topic):
                 continue
             found = _partition(path, folder, known)
             if isinstance(found, str):

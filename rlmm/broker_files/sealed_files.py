@@ -7,6 +7,7 @@ which the caller checks.
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from rlmm.partition_log.names import (
@@ -32,6 +33,8 @@ OWN_TOPICS: Final = frozenset(
     }
 )
 """The topics that Kafka keeps for itself, passwords of users among them: never served."""
+SECRET_TOPICS: Final = ("_*", "*connect-configs*", "mm2-configs*")
+"""Patterns of topics in which other programs keep passwords and schemas, not a user's records."""
 
 _OF_PARTITION: Final = (EPOCH_CHECKPOINT, PARTITION_METADATA)
 _OF_SEGMENT: Final = (LOG, OFFSET_INDEX, TIME_INDEX, ".txnindex")
@@ -39,6 +42,13 @@ _SNAPSHOT: Final = ".snapshot"
 
 WITHOUT_LOG: Final = "the log of its segment is not there"
 """A segment that the broker is deleting looks so: its other files are gone in a moment."""
+
+
+def is_served(topic: str, patterns: Iterable[str], without: Iterable[str]) -> bool:
+    """Return whether *topic* matches one of *patterns* and none of *without*, nor is Kafka's."""
+    if topic in OWN_TOPICS or any(fnmatchcase(topic, one) for one in without):
+        return False
+    return any(fnmatchcase(topic, one) for one in patterns)
 
 
 def is_ever_read(name: str) -> bool:

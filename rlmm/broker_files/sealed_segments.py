@@ -17,7 +17,6 @@ from rlmm.base.threads import OwnThread
 from rlmm.broker_files import disk
 from rlmm.broker_files.last_stable_offsets import CachedStableOffsets
 from rlmm.broker_files.sealed_files import (
-    OWN_TOPICS,
     WITHOUT_LOG,
     SealedFiles,
     is_ever_read,
@@ -67,8 +66,8 @@ class BrokerLog:
         await self._teller.run()
 
     async def partitions(self) -> bytes:
-        folders = self._settings.folders
-        return await self._turns.do(lambda: dumped(partitions_view(folders)))
+        folders, serves = self._settings.folders, self._settings.serves
+        return await self._turns.do(lambda: dumped(partitions_view(folders, serves)))
 
     async def files(self, place: FolderPlace) -> bytes:
         self._require_served(place)
@@ -123,8 +122,11 @@ class BrokerLog:
 
     def _require_served(self, place: FolderPlace) -> None:
         _ = place.name
-        if place.partition.topic in OWN_TOPICS:
-            msg = f"{place.partition.topic} is Kafka's own topic, which is not served"
+        if not self._settings.serves(place.partition.topic):
+            msg = (
+                f"{place.partition.topic} is not served: it is Kafka's own topic, or "
+                "broker_log.topics and broker_log.without_topics leave it out"
+            )
             raise FileAbsent(msg)
         if place.folder not in self._settings.folders:
             msg = f"no folder {place.folder!a:.200} is served"

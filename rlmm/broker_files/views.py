@@ -12,6 +12,8 @@ from rlmm.broker_files.sealed_files import SealedFiles, why_not
 from rlmm.metadata.ids import INT32_MAX, INT32_MIN
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rlmm.broker_files.disk import SealedFileFacts
     from rlmm.broker_files.last_stable_offsets import KnownStableOffset
 
@@ -64,8 +66,10 @@ def dumped(shown: object) -> bytes:
     return json.dumps(to_builtins(shown), ensure_ascii=True).encode() + b"\n"
 
 
-def partitions_view(folders: tuple[str, ...]) -> BrokerPartitionsView:
-    listed = list_folders(folders)
+def partitions_view(
+    folders: tuple[str, ...], serves: Callable[[str], bool]
+) -> BrokerPartitionsView:
+    listed = list_folders(folders, serves)
     return BrokerPartitionsView(
         folders=[
             BrokerFolderView(

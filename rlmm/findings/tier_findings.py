@@ -140,11 +140,19 @@ TOPIC_UNKNOWN: Final = warning(
     "`rlmm tier expire` finishes deletions; `rlmm tier audit` proves what is left",
 )
 
+KEY_IMPOSSIBLE: Final = warning(
+    "TIER-KEY-IMPOSSIBLE",
+    "segments of a topic or a partition that no broker can have",
+    "no object can have their name: another program than a broker wrote their events, and every job"
+    " leaves them out",
+    "`rlmm history` says where their events are; let brokers alone write to the metadata topic",
+)
+
 COMMON: Final = (
     OBJECT_MISSING, OBJECT_LENGTH, OBJECT_DAMAGED, MANIFEST_MALFORMED, MANIFEST_MISMATCH,
     OBJECT_ENCRYPTED, OBJECT_ARCHIVED, UNREADABLE, BATCH_DAMAGED, INDEX_WRONG, EXTENT_GAP,
     EXTENT_OVERLAP, NEXT_OFFSET, START_OFFSET, EPOCH_ORDER, INCOMPLETE_SET, ORPHAN, UNKNOWN_KEY,
-    TOPIC_UNKNOWN,
+    TOPIC_UNKNOWN, KEY_IMPOSSIBLE,
 )  # fmt: skip
 
 # ------------------------------------------------------------- kinds of one command alone, below

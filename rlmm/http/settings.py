@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rlmm.base.whole_numbers import require_whole_numbers
+from rlmm.broker_files.sealed_files import SECRET_TOPICS, is_served
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.settings import address_of
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PORT_MAX = 2**16 - 1
+_PATTERN = re.compile(r"[A-Za-z0-9._*?\[\]!-]{1,249}")
 NOWHERE = "none"
 """An address that says that nothing is listened to."""
 NO_FILE = "none"
@@ -136,6 +139,13 @@ class BrokerLogSettings:
     read_timeout_ms: int = 10_000
     """How long one read of a disk may take, of 512 KiB at most, and how long it may wait for its
     turn; then the answer is given up, and not the service."""
+    topics: tuple[str, ...] = ("*",)
+    """Names or patterns of the topics whose segments are served, with `*`, `?` and `[...]`. Kafka's
+    own topics never are."""
+    without_topics: tuple[str, ...] = SECRET_TOPICS
+    """Names or patterns of topics that are not served, although `topics` names them. The default
+    leaves out topics in which Kafka Connect, MirrorMaker and schema registries keep passwords and
+    schemas; a list of the operator replaces it."""
 
     def __post_init__(self) -> None:
         """Refuse a setting that cannot work, naming the key."""
@@ -146,6 +156,11 @@ class BrokerLogSettings:
         if len(set(self.folders)) < len(self.folders):
             msg = f"broker_log.folders must be named once each, got {', '.join(self.folders)}"
             raise ConfigError(msg)
+        for name, patterns in (("topics", self.topics), ("without_topics", self.without_topics)):
+            for one in patterns:
+                if _PATTERN.fullmatch(one) is None:
+                    msg = f"broker_log.{name} must be names or patterns of topics, got {one!r}"
+                    raise ConfigError(msg)
         for server in self.bootstrap_servers:
             try:
                 address_of(server)
@@ -159,3 +174,7 @@ class BrokerLogSettings:
             )
             raise ConfigError(msg)
         require_whole_numbers("broker_log.", self, reads_max=(1, 256))
+
+    def serves(self, topic: str) -> bool:
+        """Return whether segments of *topic* are served, by its name."""
+        return is_served(topic, self.topics, self.without_topics)

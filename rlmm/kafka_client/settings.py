@@ -7,11 +7,11 @@ and no text form shows a secret.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
+from rlmm.base.topic_names import is_topic_name
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ TOPIC = "__remote_log_metadata"
 PARTITION_COUNT = 50
 """Partitions that Kafka gives the topic when nothing is configured."""
 
-_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _INT16_MAX = 2**15 - 1
 _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1
@@ -189,7 +188,7 @@ class TopicSettings:
 
     def __post_init__(self) -> None:
         """Refuse values that Kafka's manager would refuse, naming its key."""
-        if self.name in {".", ".."} or not _TOPIC_NAME.fullmatch(self.name):
+        if not is_topic_name(self.name):
             raise ConfigError(
                 "the name of the metadata topic must be 1 to 249 letters of ASCII, digits, "
                 f"'.', '_' or '-', got {self.name!r}"

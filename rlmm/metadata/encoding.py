@@ -12,7 +12,7 @@ import struct
 
 from rlmm.errors import NotPublishable
 from rlmm.metadata.events import Event, PartitionDelete, SegmentSnapshot, SegmentUpdate
-from rlmm.metadata.ids import NAME_BYTES_MAX, SegmentId
+from rlmm.metadata.ids import SegmentId, require_possible
 from rlmm.metadata.record_layout import (
     EPOCHS_MAX,
     NO_TAGS,
@@ -29,7 +29,10 @@ _BODY_HEAD = struct.Struct(">qqiqq")
 
 
 def encode(event: Event) -> bytes:
-    """Return the value to publish; `NotPublishable` where a stock broker's consumer would stop."""
+    """
+    Return the value to publish. Raise `NotPublishable` where a stock broker's consumer would stop,
+    and `InvalidArgument` for a partition that no broker can have.
+    """
     match event:
         case SegmentMetadata(state=state) if state is not SegmentState.COPY_SEGMENT_STARTED:
             msg = (
@@ -52,10 +55,7 @@ def encode(event: Event) -> bytes:
 
 def _within_limits(event: SegmentMetadata | SegmentUpdate | PartitionDelete) -> bytes:
     partition = event.partition if isinstance(event, PartitionDelete) else event.id.partition
-    name_bytes = len(partition.topic.encode())
-    if name_bytes > NAME_BYTES_MAX:
-        msg = f"topic name of {name_bytes} bytes, at most {NAME_BYTES_MAX}"
-        raise NotPublishable(msg)
+    require_possible(partition)
     if isinstance(event, SegmentMetadata) and len(event.epochs) > EPOCHS_MAX:
         msg = f"segment {event.id} of {len(event.epochs)} leader epochs, at most {EPOCHS_MAX}"
         raise NotPublishable(msg)

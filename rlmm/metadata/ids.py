@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Self
 
+from rlmm.base.topic_names import is_topic_name, require_topic_name
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.varint import encode_varint
 
@@ -105,6 +106,19 @@ class TopicIdPartition:
 
     def __str__(self) -> str:
         return f"{self.topic_id}:{self.topic}-{self.partition}"
+
+
+def is_possible(partition: TopicIdPartition) -> bool:
+    """Return whether a broker can have *partition*; the log may hold events of any other."""
+    return partition.partition >= 0 and is_topic_name(partition.topic)
+
+
+def require_possible(partition: TopicIdPartition) -> None:
+    """Raise `InvalidArgument` for a partition that no broker can have."""
+    require_topic_name(partition.topic)
+    if partition.partition < 0:
+        msg = f"a partition has a number from 0, got {partition.partition} of {partition.topic}"
+        raise InvalidArgument(msg)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from rlmm.base.duration_histogram import DurationStatistics
 from rlmm.base.threads import in_own_thread
+from rlmm.base.visible_text import visible
 from rlmm.metrics.metric import Metric, MetricKind, Scrape
 from rlmm.metrics.table import METRICS
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 
+LABEL_CHARS_MAX: Final = 1_024
+"""Of one value of a label; a name that Kafka accepts has 249 characters."""
+
+
 class SourcesCollector(Collector):
     def __init__(self, sources: ServedState, settings: HttpSettings, figures: HttpCounters) -> None:
         self._sources = sources
@@ -41,7 +46,8 @@ class SourcesCollector(Collector):
         scrape = self._scrape()
         for metric in METRICS:
             family = _family(metric)
-            for labels, figure in metric.read(scrape):
+            for values, figure in metric.read(scrape):
+                labels = [visible(one)[:LABEL_CHARS_MAX] for one in values]
                 if isinstance(figure, DurationStatistics):
                     assert isinstance(family, HistogramMetricFamily), metric.name
                     family.add_metric(labels, list(figure.up_to().items()), figure.sum_s)

@@ -9,20 +9,24 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from rlmm.base.private_files import make_private_folder, open_regular, read_regular
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
 _WRITE_BUFFERS_MAX = 1024
 """Most buffers of one `pwritev`: IOV_MAX of Linux."""
+_SMALL_BYTES_MAX = 64 * 1024 * 1024
+"""Of a checkpoint with a line for each partition of a broker."""
 
 
 class Disk:
     """Calls of the operating system."""
 
     def open(self, path: Path, flags: int) -> int:
-        """Open a file; created files are readable by everyone, as a broker's are."""
-        return os.open(path, flags | os.O_CLOEXEC, 0o644)
+        """Open a regular file; a created one is closed to all but this user and its group."""
+        return open_regular(path, flags)
 
     def close(self, descriptor: int) -> None:
         os.close(descriptor)
@@ -75,11 +79,14 @@ class Disk:
             os.close(descriptor)
 
     def read_file(self, path: Path) -> bytes | None:
-        """Read a small file whole; None when there is none."""
+        """Read a small regular file whole; None when there is none."""
         try:
-            return path.read_bytes()
+            content = read_regular(path, _SMALL_BYTES_MAX + 1)
         except FileNotFoundError:
             return None
+        if len(content) > _SMALL_BYTES_MAX:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        return content
 
     def replace_file(self, path: Path, content: bytes, *, sync: bool) -> None:
         """
@@ -116,7 +123,7 @@ class Disk:
 
     def make_folder(self, path: Path) -> None:
         """Make a folder; it may be there already, its parents need not."""
-        path.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path)
 
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from rlmm.base.topic_names import TOPIC_NAME, require_topic_name
 from rlmm.errors import InvalidArgument
 
 LOG = ".log"
@@ -26,8 +27,7 @@ CLEAN_END = ".kafka_cleanshutdown"
 LOCK = ".lock"
 
 PARTITION_MAX = 2**31 - 1
-_FOLDER = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>0|[1-9][0-9]{0,9})")
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_FOLDER = re.compile(rf"(?P<topic>{TOPIC_NAME})-(?P<number>0|[1-9][0-9]{{0,9}})")
 _SEGMENT = re.compile(r"(?P<base_offset>[0-9]{20})(?P<suffix>\.[a-z]+)")
 
 
@@ -43,8 +43,7 @@ class TopicPartition(NamedTuple):
 
 def topic_partition(topic: str, number: int) -> TopicPartition:
     """Check a name that comes from outside: a folder of that name must be Kafka's, and ours."""
-    if _TOPIC.fullmatch(topic) is None or topic in {".", ".."}:
-        raise InvalidArgument(f"a topic name is 1 to 249 of A-Z a-z 0-9 . _ -, got {topic!r}")
+    require_topic_name(topic)
     if type(number) is not int or not 0 <= number <= PARTITION_MAX:
         raise InvalidArgument(f"a partition is numbered 0 to {PARTITION_MAX}, got {number!r}")
     return TopicPartition(topic, number)

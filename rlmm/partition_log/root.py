@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rlmm.base.folder_lock import NO_ROOM, locked_folder, unlock
+from rlmm.base.private_files import open_regular
 from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
 from rlmm.partition_log.checkpoints import CheckpointFault, format_offsets, parse_offsets
 from rlmm.partition_log.names import (
@@ -154,7 +155,7 @@ class RootFolder:
             )
 
     def _take_lock(self) -> None:
-        lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = open_regular(self.path / LOCK, os.O_RDWR | os.O_CREAT)
         try:
             self._own_folder = locked_folder(self.path)
             # Two kinds, which do not see each other: a broker takes the second one.

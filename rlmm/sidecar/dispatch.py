@@ -14,7 +14,7 @@ from rlmm.errors import InvalidArgument, NotAssigned, RlmmError, Stopped, Supers
 from rlmm.gate.admission import Gate
 from rlmm.gate.reads import PartitionQueries
 from rlmm.metadata.encoding import encode
-from rlmm.metadata.ids import INT32_MAX
+from rlmm.metadata.ids import INT32_MAX, require_possible
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.wire.errors import error_value
 from rlmm.wire.messages import packed, packed_array
@@ -241,7 +241,10 @@ def read_assign(args: Args, bounds: RequestLimits) -> tuple[list[TopicIdPartitio
     if len(led) + len(followed) > most:
         msg = f"{len(led) + len(followed)} leaders and followers, at most {most} are said at once"
         raise InvalidArgument(msg)
-    return [*read_partitions(led), *read_partitions(followed)], flag(complete, "complete")
+    partitions = [*read_partitions(led), *read_partitions(followed)]
+    for partition in partitions:
+        require_possible(partition)
+    return partitions, flag(complete, "complete")
 
 
 def read_stop(args: Args, bounds: RequestLimits) -> list[TopicIdPartition]:

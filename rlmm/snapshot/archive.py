@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tarfile
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from rlmm.errors import ConfigError
 from rlmm.snapshot.files import SnapshotFile
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _WRITTEN_S_MAX = 8**11 - 1
 """Largest time in a USTAR header."""
+MEMBERS_MAX: Final = 250_000
+"""Files of any kind in an archive; a metadata topic has 100,000 partitions at most."""
+_HEADER_BYTES_MAX: Final = 4_096
+"""Of one header with its extensions: a name is read from them, and nothing else."""
 
 
 def tar_of(files: Iterable[tuple[str, int, int, Iterable[bytes]]]) -> Iterator[bytes]:
@@ -39,39 +43,64 @@ def tar_source(source: Path, suffix: str) -> Iterator[tuple[str, Opener]]:
         bounded = cast("BinaryIO", _Bounded(file, source.stat().st_size))
         try:
             with tarfile.open(fileobj=bounded, mode="r:") as archive:
-                members = archive.getmembers()
-        except (tarfile.TarError, MemoryError, OverflowError, ValueError) as error:
+                members = [
+                    (one.name, one.offset_data, one.size)
+                    for one in _members(archive)
+                    if one.isreg() and not one.issparse() and one.name.endswith(suffix)
+                ]
+        except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
             msg = f"{source} is neither a snapshot nor a plain tar of snapshots: {error}"
             raise ConfigError(msg) from error
-    for member in members:
-        if member.isreg() and not member.issparse() and member.name.endswith(suffix):
-            yield f"{source}:{member.name}", _opener_of(source, member)
+    for name, position, size in members:
+        yield f"{source}:{name}", _opener_of(source, position, size)
 
 
-def _opener_of(source: Path, member: tarfile.TarInfo) -> Opener:
+def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """
+    Yield what `tarfile` reads, each behind the one before it. Raise `ValueError` for anything else:
+    not every Python refuses a size below zero, which leads back to a header that was read.
+    """
+    number, position = 0, -1
+    while (member := archive.next()) is not None:
+        archive.members = []  # type: ignore[attr-defined]  # tarfile would keep every header that it read
+        number += 1
+        if member.size < 0 or member.offset_data <= position:
+            raise ValueError(f"file {number} does not lie behind the one before it")
+        if number > MEMBERS_MAX:
+            raise ValueError(f"it has more than {MEMBERS_MAX} files")
+        position = member.offset_data
+        yield member
+
+
+def _opener_of(source: Path, first: int, length: int) -> Opener:
     @contextmanager
     def open_member() -> Iterator[SnapshotFile]:
         with source.open("rb") as file:
 
             def read_at(size: int, position: int) -> bytes:
-                file.seek(member.offset_data + position)
-                return file.read(min(size, member.size - position))
+                file.seek(first + position)
+                return file.read(min(size, length - position))
 
-            yield SnapshotFile(read_at, member.size)
+            yield SnapshotFile(read_at, length)
 
     return open_member
 
 
 class _Bounded:
+    """A file as `tarfile` reads it for headers: no length in it is believed."""
+
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
         self._size = size
 
     def read(self, size: int = -1) -> bytes:
-        left = max(0, self._size - self._file.tell())
-        return self._file.read(left if size < 0 else min(size, left))
+        if not 0 <= size <= _HEADER_BYTES_MAX:
+            raise ValueError(f"a header of {size} bytes, at most {_HEADER_BYTES_MAX}")
+        return self._file.read(min(size, max(0, self._size - self._file.tell())))
 
     def seek(self, offset: int, whence: int = 0) -> int:
+        if offset < 0:
+            raise ValueError(f"a position of {offset}")
         return self._file.seek(min(offset, self._size), whence)
 
     def tell(self) -> int:

@@ -20,7 +20,7 @@ from rlmm.log.files.log_folder import (
     topic_id_of,
 )
 from rlmm.partition_log.disk import DISK
-from rlmm.partition_log.names import LOG, parse_folder, parse_segment_file
+from rlmm.partition_log.names import LOG, PARTITION_METADATA, parse_folder, parse_segment_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -64,7 +64,7 @@ def find_copies(given: Sequence[Path]) -> CopiedFolders:
     return CopiedFolders(
         folders,
         _agreed("cluster id", ((one.cluster_id, one.path) for one in above)) or UNKNOWN_CLUSTER_ID,
-        _agreed("topic id", ((topic_id_of([one]), one) for one in every)) or UNKNOWN_TOPIC_ID,
+        _agreed("topic id", ((_topic_id_in(one), one) for one in every)) or UNKNOWN_TOPIC_ID,
         _agreed("partition count", ((one.partition_count, one.path) for one in above)),
     )
 
@@ -108,6 +108,14 @@ def _nothing_in(path: Path) -> str:
 
 def _place_below(path: Path) -> bool:
     return path.is_dir() and any(_place_of(one) is not None for one in path.iterdir())
+
+
+def _topic_id_in(folder: Path) -> Uuid | None:
+    try:
+        return topic_id_of([folder])
+    except OSError as error:
+        msg = f"{folder / PARTITION_METADATA} cannot be read: {error.strerror or error}"
+        raise ConfigError(msg) from error
 
 
 def _said_above(root: Path) -> FilesLogFolder:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PARTITIONS_KEPT: Final = 32_768
 """Partitions that are kept, so that the next question about one costs a single look-up."""
 NAME_CHARS_KEPT: Final = 249
-"""Longest topic name that Kafka allows; longer ones are legal on the wire and not kept."""
+"""Longest topic name that Kafka allows; longer ones may be asked about, and are not kept."""
 
 VERDICTS: Final = ("applied", "duplicate", "stored-not-assigned")
 

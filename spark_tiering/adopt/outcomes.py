@@ -52,6 +52,8 @@ class AdoptionRefusal(StrEnum):
     """Another job works on the topic."""
     NOT_OURS = "not-ours"
     """Another job has the topic by now."""
+    RETENTION_SHRINKS = "retention-shrinks"
+    """The journal would lower a limit in force, and no operator has said that it is right."""
     CHANGE_UNKNOWN = "change-unknown"
     """A change of settings has an unknown outcome."""
     TROUBLE = "trouble"

@@ -5,6 +5,7 @@ A setting that was not set on the topic is unset again, so that it follows the b
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic
@@ -30,6 +31,10 @@ ASKED: Final = (TIERED, CLEANUP, DELETE_ON_DISABLE, *CHANGED)
 _AS_RETENTION = "-2"
 """Brokers refuse to stop copying unless what they keep locally is all that they keep."""
 _FOR_EVER = "-1"
+
+
+_RETENTION_OF: Final = {LOCAL_MS: RETENTION_MS, LOCAL_BYTES: RETENTION_BYTES}
+_LIMITS: Final = (RETENTION_MS, RETENTION_BYTES, LOCAL_MS, LOCAL_BYTES)
 
 
 class SettingsChange(NamedTuple):
@@ -93,6 +98,41 @@ def enabling_change(before: Mapping[str, str]) -> SettingsChange:
 def restoring_change(before: Mapping[str, str]) -> SettingsChange:
     """Restore retention: step 8 of an adoption."""
     return _as_before(before, (RETENTION_MS, RETENTION_BYTES))
+
+
+def shrinking(settings: Mapping[str, TopicSettingInForce], before: Mapping[str, str]) -> list[str]:
+    """
+    Return the limits of retention in force that *before* would lower, each with both values. A
+    limit that *before* does not set is the broker's default, which may be lower.
+    """
+    now = {name: _value(settings, name) for name in _LIMITS}
+    return [
+        f"{name} is {now[name] or 'not set'}, it would be {before.get(name, 'unset')}"
+        for name in _LIMITS
+        if _is_lowered(name, settings, now, before)
+    ]
+
+
+def _is_lowered(
+    name: str,
+    settings: Mapping[str, TopicSettingInForce],
+    now: Mapping[str, str],
+    before: Mapping[str, str],
+) -> bool:
+    if name not in before:
+        setting = settings.get(name)
+        return setting is not None and setting.is_explicit
+    return _limit(name, before) < _limit(name, now)
+
+
+def _limit(name: str, values: Mapping[str, str]) -> float:
+    """Return the limit, the lowest one for a text that is no number."""
+    value = values.get(name, "")
+    if value == _AS_RETENTION and name in _RETENTION_OF:
+        return _limit(_RETENTION_OF[name], values)
+    if value == _FOR_EVER:
+        return math.inf
+    return int(value) if value.isascii() and value.isdigit() else -math.inf
 
 
 def differences(

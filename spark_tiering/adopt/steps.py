@@ -44,6 +44,8 @@ class WindowOptions:
     rounds_max: int = 20
     rest_bytes: int = 0
     """What may be left for the brokers to copy; segments go on being rolled meanwhile."""
+    is_shrinking_allowed: bool = False
+    """Whether a window that is taken up may lower retention to that of its journal."""
 
     def __post_init__(self) -> None:
         waits = (self.quiet_ms, self.quiet_max_ms, self.taken_up_ms, self.settings_ms)

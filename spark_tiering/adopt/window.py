@@ -14,6 +14,7 @@ from spark_tiering.adopt.settings import (
     is_copying_disabled,
     opening_change,
     restoring_change,
+    shrinking,
     why_not,
 )
 from spark_tiering.adopt.steps import GivenUp, WindowOptions, WindowSteps
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from spark_tiering.copy_job.report import CopyReceipt, EndReceipt
 
 _LOOKS_MAX: Final = 3
+_IF_RIGHT: Final = (
+    "nothing was changed: compare with what the topic had, then say --allow-shrinking-retention"
+)
 _NOBODY_COPIES: Final = "brokers did not go on behind the last copies"
 
 
@@ -156,6 +160,10 @@ class AdoptionWindow:
             self._steps.move(AdoptionStep.CLOSED, "the topic is gone")
             self._findings.append("the topic is gone: there was nothing to restore")
             return self._outcome(TopicStatus.ABORTED)
+        lowered = shrinking(settings, newest.before)
+        if lowered and not self._options.is_shrinking_allowed:
+            # Any writer of the store can write a journal: nothing proves these settings.
+            raise GivenUp(AdoptionRefusal.RETENTION_SHRINKS, f"{'; '.join(lowered)}; {_IF_RIGHT}")
         if newest.step is AdoptionStep.RESTORING:
             return self._restore(TopicStatus.ADOPTED)
         # Where copying was never switched off, or is on again, brokers do not come to rest; and

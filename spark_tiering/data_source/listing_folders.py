@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlmm.base.private_files import read_regular
 from rlmm.errors import TierUnreadable
 from rlmm.partition_log.checkpoints import CheckpointFault, parse_offsets
 from rlmm.partition_log.names import LOG, parse_folder
@@ -112,10 +113,14 @@ def _extents(
         )
 
 
+_CHECKPOINT_BYTES_MAX = 64 * 1024 * 1024
+"""Of a file with a line for each partition of a broker."""
+
+
 def _log_start(folder: Path) -> int:
     path, name = folder.parent / LOG_STARTS, parse_folder(folder.name)
     try:
-        content = path.read_bytes()
+        content = read_regular(path, _CHECKPOINT_BYTES_MAX)
     except OSError:
         return 0
     noted = parse_offsets(content)

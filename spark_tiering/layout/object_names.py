@@ -12,13 +12,13 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rlmm.base.topic_names import TOPIC_NAME
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.ids import INT64_MAX, SegmentId, TopicIdPartition, Uuid
+from rlmm.metadata.ids import INT64_MAX, SegmentId, TopicIdPartition, Uuid, require_possible
 
 _ID = r"[A-Za-z0-9_-]{22}"
-_TOPIC = r"[A-Za-z0-9._-]{1,249}"
 _KEY = re.compile(
-    rf"(?P<topic>{_TOPIC})-(?P<topic_id>{_ID})/(?P<partition>0|[1-9][0-9]{{0,9}})/"
+    rf"(?P<topic>{TOPIC_NAME})-(?P<topic_id>{_ID})/(?P<partition>0|[1-9][0-9]{{0,9}})/"
     rf"(?P<start>[0-9]{{20}})-(?P<segment>{_ID})\.(?P<kind>log|indexes|rsm-manifest)"
 )
 
@@ -40,14 +40,11 @@ class ObjectName:
 
 
 def main_key(segment_id: SegmentId, start_offset: int) -> str:
-    """Return the common part of a segment's keys; raises `InvalidArgument` for a wrong topic."""
+    """Return the common part of a segment's keys; raises `InvalidArgument` where it has none."""
     partition = segment_id.partition
-    if start_offset < 0 or partition.partition < 0:
-        msg = f"partition {partition.partition} at offset {start_offset}: neither may be negative"
-        raise InvalidArgument(msg)
-    if re.fullmatch(_TOPIC, partition.topic) is None:
-        msg = f"no broker has a topic {partition.topic[:260]!r}"
-        raise InvalidArgument(msg)
+    require_possible(partition)
+    if start_offset < 0:
+        raise InvalidArgument(f"a segment of {partition} begins at offset {start_offset}")
     return f"{partition_folder(partition)}{start_offset:020d}-{segment_id.uuid}"
 
 

@@ -16,6 +16,7 @@ from rlmm.errors import ConfigError, UnknownPartition
 from rlmm.inspection.cluster_facts import ClusterFacts
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.execution.settings import ExecutionSettings
+from spark_tiering.tier_metadata.possible_partitions import impossible, possible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from rlmm.base.loop_thread import LoopThread
     from rlmm.errors import LogError
+    from rlmm.findings.finding import Finding
     from rlmm.inspection.moment import Moment, PartitionSummary
     from rlmm.inspection.replay import EventLog
     from rlmm.log.protocol import LogBounds, LogIdentity
@@ -107,7 +109,14 @@ class TierMoment:
         return self.moment.positions
 
     def partitions(self) -> list[PartitionSummary]:
-        """Return every wanted user partition, by topic, partition, topic id."""
+        """Return every wanted partition that a broker can have, by topic, partition, topic id."""
+        return possible(self._wanted())
+
+    def impossible(self) -> list[Finding]:
+        """Return findings about the wanted partitions that `partitions` leaves out."""
+        return impossible(self._wanted())
+
+    def _wanted(self) -> list[PartitionSummary]:
         known = self._thread.wait(self.moment.user_partitions())
         return [one for one in known if self._wants(one.partition.topic)]
 

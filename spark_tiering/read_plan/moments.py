@@ -13,11 +13,13 @@ from rlmm.errors import UnknownPartition
 from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.replay import PartitionReplay, replay
 from rlmm.metadata.python_shard import PythonShard
+from spark_tiering.tier_metadata.possible_partitions import impossible, possible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from rlmm.errors import LogError
+    from rlmm.findings.finding import Finding
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.inspection.replay import ShardsMoment
     from rlmm.log.protocol import LogBounds, LogIdentity
@@ -38,6 +40,8 @@ class PlanMoment(Protocol):
     def positions(self) -> Mapping[int, int]: ...
 
     def partitions(self) -> list[PartitionSummary]: ...
+
+    def impossible(self) -> list[Finding]: ...
 
     def state(self, partition: TopicIdPartition) -> Shard: ...
 
@@ -81,6 +85,14 @@ class PastMoment:
         self.positions: Mapping[int, int] = moment.positions
 
     def partitions(self) -> list[PartitionSummary]:
+        """Return every wanted partition that a broker can have."""
+        return possible(self._wanted())
+
+    def impossible(self) -> list[Finding]:
+        """Return findings about the wanted partitions that `partitions` leaves out."""
+        return impossible(self._wanted())
+
+    def _wanted(self) -> list[PartitionSummary]:
         known = asyncio.run(self._moment.user_partitions())
         return [one for one in known if self._wants(one.partition.topic)]
 
@@ -112,6 +124,9 @@ class SteadyMoment:
     def partitions(self) -> list[PartitionSummary]:
         """List the partitions as `PlanMoment` does, newer ones included."""
         return self._moment.partitions()
+
+    def impossible(self) -> list[Finding]:
+        return self._moment.impossible()
 
     def state(self, partition: TopicIdPartition) -> Shard:
         """Return the state at the positions; raises `UnknownPartition` for a newer partition."""

@@ -84,6 +84,8 @@ class PlanExportReport:
     now_ms: int
     saved: str = ""
     unread: Sequence[UnreadableManifest] = ()
+    impossible: Sequence[Finding] = ()
+    """Findings about partitions that no broker can have; the plan leaves them out."""
 
     @property
     def has_gaps(self) -> bool:
@@ -103,7 +105,8 @@ class PlanExportReport:
             )
             for partition, gap in self.plan.gaps
         ]
-        return gaps + [Finding(kinds.PLAN_UNTOLD, one.key, one.why) for one in self.unread]
+        untold = [Finding(kinds.PLAN_UNTOLD, one.key, one.why) for one in self.unread]
+        return [*gaps, *untold, *self.impossible]
 
     def document(self) -> dict[str, Any]:
         return {
@@ -124,6 +127,7 @@ class PlanExportReport:
         yield from summary(self.plan, self.now_ms)
         if self.saved:
             yield f"  kept in {self.saved}"
+        yield from FindingSample.of(self.impossible).lines()
 
 
 @dataclass(frozen=True, slots=True)

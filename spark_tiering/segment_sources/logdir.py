@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.java_properties import ENCODING, parse_properties
+from rlmm.base.private_files import read_regular
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.partition_log.checkpoints import CheckpointFault, parse_offsets, parse_partition_metadata
@@ -158,8 +159,7 @@ def _names(folder: Path) -> list[str]:
 def _read(path: Path, bytes_max: int) -> bytes | None:
     """Return a small file, no more of it than *bytes_max*; None where there is none."""
     try:
-        with path.open("rb") as file:
-            return file.read(bytes_max)
+        return read_regular(path, bytes_max)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from rlmm.base.private_files import open_regular
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
 from spark_tiering.segments.partition_files import SourceFileFacts
 
@@ -41,7 +42,7 @@ class PartitionFolder:
         """Return the bytes [start, start + size) of a file; fewer, or none, where it ends."""
         path = Path(self.path, name)
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = open_regular(path)
             try:
                 return os.pread(descriptor, size, start)
             finally:

@@ -6,7 +6,7 @@ import csv
 import gzip
 import zlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 from urllib.parse import unquote_plus
 
 from rlmm.errors import ConfigError
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 _GIVEN = (*NEEDED, "storageclass", "islatest", "isdeletemarker", "bucket")
 _SIZE_MAX: Final = 2**63 - 1
-csv.field_size_limit(1 << 20)
+ROW_CHARS_MAX: Final = 1 << 20
+"""Of a row of CSV: a key has 1,024 bytes, which are three times as many when they are quoted."""
+csv.field_size_limit(ROW_CHARS_MAX)
 
 
 class InventoryRow(NamedTuple):
@@ -63,7 +65,9 @@ def _csv(file: Path, columns: Sequence[str], name: str) -> Iterator[InventoryRow
             raise ValueError("it is not compressed with gzip")
     opened = gzip.open if is_packed else open
     with opened(file, "rt", encoding="utf-8", newline="") as text:
-        for number, row in enumerate(csv.reader(text), 1):
+        lines = _Lines(text)
+        for number, row in enumerate(csv.reader(lines), 1):
+            lines.begin_row()
             if not row:
                 continue
             if len(row) != len(columns):
@@ -78,6 +82,29 @@ def _csv(file: Path, columns: Sequence[str], name: str) -> Iterator[InventoryRow
                 is_marker,
                 "" if bucket_at is None else row[bucket_at],
             )
+
+
+class _Lines:
+    """Lines of a text that ends nowhere, or of one row that does: no more than a row is read."""
+
+    def __init__(self, text: TextIO) -> None:
+        self._text = text
+        self.begin_row()
+
+    def begin_row(self) -> None:
+        self._left = ROW_CHARS_MAX
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(self._left + 1)
+        if not line:
+            raise StopIteration
+        self._left -= len(line)
+        if self._left < 0:
+            raise ValueError(f"a row has more than {ROW_CHARS_MAX} characters")
+        return line
 
 
 def _size(text: str, number: int, *, is_absent: bool) -> int:

@@ -7,6 +7,7 @@ are one protocol, and both are blocking: they are for the one thread of a driver
     protocol      the verbs of every access
     settings      where the metadata is
     image         one partition's image from its answers; images of one moment over a connection
+    possible_partitions  partitions that a broker can have, and findings about all others
     reachability  whether a service listens there
     sidecar       by a service, through `broker_adapter`
     embedded      by an engine in this process
@@ -25,5 +26,6 @@ Invariants:
 - It knows every event that was stored before it was asked for.
 - An event counts as published only where it took effect, by its verdict or by the state.
 
-May be imported by `rlmm.cli`, `spark_tiering.copy_job`, `spark_tiering.maintenance`.
+May be imported by `rlmm.cli`, `spark_tiering.copy_job`, `spark_tiering.maintenance`,
+`spark_tiering.read_plan`.
 """

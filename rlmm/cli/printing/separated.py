@@ -1,14 +1,17 @@
-"""
-Separated values, for spreadsheets, `cut` and `awk`: every column, values unchanged.
+r"""
+Separated values, for spreadsheets, `cut` and `awk`: every column, each line a row.
 
-CSV is quoted as in RFC 4180, with line feeds; TSV writes tab, line feed and backslash as `\t`, `\n`
-and `\\`, so that each line is a row and each tab separates columns.
+CSV is quoted as in RFC 4180. Both write tabs and line breaks as `\t`, `\n` and `\r`, and other
+control characters as `\x1b`; TSV writes a backslash as `\\`. An apostrophe stands before a text
+that a spreadsheet would take for a formula; no name that Kafka accepts is one.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from rlmm.base.visible_text import visible
 from rlmm.cli.printing.answer import Printer, ValueFormat
 from rlmm.cli.printing.cells import epochs_text, plain_text, value_at
 
@@ -19,17 +22,19 @@ if TYPE_CHECKING:
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View
 
-_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_BREAKS = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_FORMULA = re.compile(r"[=+@\uff1d\uff0b\uff20\uff0d]|-(?![A-Za-z0-9._-]*\Z)")
 
 
 def csv_field(text: str) -> str:
-    if any(character in text for character in ',"\r\n') or text != text.strip():
+    text = visible(text.translate(_BREAKS))
+    if any(character in text for character in ',"') or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
     return text
 
 
 def tsv_field(text: str) -> str:
-    return text.translate(_ESCAPES)
+    return visible(text.replace("\\", "\\\\").translate(_BREAKS))
 
 
 class SeparatedPrinter(Printer):
@@ -60,4 +65,7 @@ class SeparatedPrinter(Printer):
 def _text(value: object, form: ValueFormat) -> str:
     if form is ValueFormat.EPOCHS and isinstance(value, list):
         return epochs_text(value)
-    return value.hex() if isinstance(value, bytes) else plain_text(value)
+    if value is None or isinstance(value, bool | int | float):
+        return plain_text(value)
+    text = value.hex() if isinstance(value, bytes) else plain_text(value)
+    return f"'{text}" if _FORMULA.match(text) else text

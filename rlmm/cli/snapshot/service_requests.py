@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from rlmm.base.folder_lock import LOCK
+from rlmm.base.private_files import open_regular
 from rlmm.errors import ConfigError, NotReady
 from rlmm.process.run import SNAPSHOT_SIGNAL
 
@@ -51,7 +52,9 @@ class SnapshotReports:
 
         def write() -> None:
             temporary = self._data_dir / f".{REPORT}"
-            temporary.write_text(text, encoding="utf-8")
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with os.fdopen(open_regular(temporary, flags), "w", encoding="utf-8") as file:
+                file.write(text)
             temporary.replace(self._data_dir / REPORT)
 
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rlmm.cli.common.option_kinds import ExplicitFlag
 from rlmm.cli.common.output import OUTPUTS
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
@@ -23,6 +24,7 @@ from rlmm.cli.tier_common.options import adopting, job_options
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.errors import ConfigError, TopicBusy
 from spark_tiering.adopt.adoption import AdoptionListeners, abort, adopt, resume
+from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.copy_job.wiring import open_surroundings
 
 if TYPE_CHECKING:
@@ -33,6 +35,11 @@ if TYPE_CHECKING:
     from spark_tiering.copy_job.request import JobRequest
     from spark_tiering.copy_job.wiring import CopyJobContext
 
+_SHRINKING = click.option(
+    "--allow-shrinking-retention", "is_shrinking_allowed", cls=ExplicitFlag, is_flag=True,
+    help="Restore the retention that the journal in the store has, although it is shorter than the "
+    "present one. Without this flag the command shows both and changes nothing.",
+)  # fmt: skip
 _OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
 
 
@@ -44,28 +51,34 @@ def adopt_group() -> None:
 @adopt_group.command("resume", epilog=ending("adopt resume"))
 @click.argument("topic")
 @job_options
+@_SHRINKING
 @_OUTPUT
-def resume_command(request: JobRequest, *, topic: str, output: str) -> None:
+def resume_command(
+    request: JobRequest, *, topic: str, is_shrinking_allowed: bool, output: str
+) -> None:
     """
     Continue the window of TOPIC that a job has left open, and close it.
 
     Exit codes as of `rlmm tier run`; 1 where the window stays open, with the reason.
     """
-    _taken_up(request, topic, output, resume)
+    _taken_up(request, topic, output, resume, is_shrinking_allowed=is_shrinking_allowed)
 
 
 @adopt_group.command("abort", epilog=ending("adopt abort"))
 @click.argument("topic")
 @job_options
+@_SHRINKING
 @_OUTPUT
-def abort_command(request: JobRequest, *, topic: str, output: str) -> None:
+def abort_command(
+    request: JobRequest, *, topic: str, is_shrinking_allowed: bool, output: str
+) -> None:
     """
     Close the window of TOPIC that a job has left open, without copying more.
 
     Open copies are ended, the newest first; finished ones stay, and brokers copy the rest. The
     settings of the topic are restored. Exit codes as of `rlmm tier run`.
     """
-    _taken_up(request, topic, output, abort)
+    _taken_up(request, topic, output, abort, is_shrinking_allowed=is_shrinking_allowed)
 
 
 def run_adopting(request: JobRequest, report_file: Path | None, output: str) -> None:
@@ -80,9 +93,13 @@ def _taken_up(
     topic: str,
     output: str,
     way: Callable[..., AdoptionReport],
+    *,
+    is_shrinking_allowed: bool,
 ) -> None:
+    options = WindowOptions(is_shrinking_allowed=is_shrinking_allowed)
+
     def take_up(at: CopyJobContext, *, listeners: AdoptionListeners) -> AdoptionReport:
-        return way(at, topic, listeners=listeners)
+        return way(at, topic, options, listeners)
 
     _run(request, output, take_up)
 

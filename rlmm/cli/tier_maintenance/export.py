@@ -41,6 +41,7 @@ from spark_tiering.reporting.progress import Meter
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rlmm.findings.finding import Finding
     from rlmm.inspection.selectors import MomentSelector
     from spark_tiering.maintenance.tier import CareRequest, Tier
     from spark_tiering.read_plan.manifest_units import ManifestContents
@@ -142,7 +143,7 @@ def export_command(
         return
     _require_together(flags)
     with quiet_log(), open_tier(request) as tier, progress_line() as shown:
-        plan, manifests = _plan(tier, flags, Meter(shown.show))
+        plan, manifests, impossible = _plan(tier, flags, Meter(shown.show))
         now_ms = tier.now_ms()
     saved = ""
     if save_file is not None:
@@ -150,7 +151,7 @@ def export_command(
         saved = "" if is_printed else str(save_file)
         _keep(content, save_file)
     unread = () if manifests is None else tuple(manifests.unread)
-    report = PlanExportReport(plan, now_ms, saved, unread)
+    report = PlanExportReport(plan, now_ms, saved, unread, impossible)
     if is_printed:
         for line in report.lines():
             click.echo(line, err=True)
@@ -181,8 +182,8 @@ def _require_together(flags: Mapping[str, Any]) -> None:
 
 def _plan(
     tier: Tier, flags: Mapping[str, Any], meter: Meter
-) -> tuple[FrozenPlan, ManifestContents | None]:
-    """Return the plan, and the content of the manifests, where they were read."""
+) -> tuple[FrozenPlan, ManifestContents | None, list[Finding]]:
+    """Return the plan, the content of the manifests that were read, and what was left out."""
     since, before = named_plan(flags["since"])
     if flags["token"] is not None:
         token, plan = named_plan(flags["token"])
@@ -190,7 +191,7 @@ def _plan(
         if plan is not None:
             since = parse_token(plan.since) if plan.since else None
         asked = None if plan is None else (plan.question, plan.facts)
-        return remade(tier.log, token, asked, since), None
+        return remade(tier.log, token, asked, since), None, []
     question = asked_question(tier.request, flags, since, before)
     if flags["from_manifests"]:
         # Large, and needed for this alone.
@@ -204,7 +205,7 @@ def _plan(
         facts = _facts(
             tier, [one for one in partitions if question.wants(one.topic, one.partition)]
         )
-        return plan_of_manifests(manifests, question, facts, since), manifests
+        return plan_of_manifests(manifests, question, facts, since), manifests, []
     moment = _moment(tier, flags["at"], question)
     wanted = [
         one.partition
@@ -212,7 +213,8 @@ def _plan(
         if question.wants(one.partition.topic, one.partition.partition)
     ]
     facts = QuestionFacts() if flags["at"] is not None else _facts(tier, wanted)
-    return plan_of_moment(moment, question, facts, since, meter), None
+    plan = plan_of_moment(moment, question, facts, since, meter)
+    return plan, None, moment.impossible()
 
 
 def _moment(tier: Tier, at: MomentSelector | None, question: Question) -> PlanMoment:

@@ -149,6 +149,8 @@ class AuditMetadata:
         asked = own_cluster(self._tier, identity)
         offsets = ask_offsets(asked, wanted)
         moment = self._tier.moment()
+        for finding in moment.impossible():
+            self.findings.add(finding)
         for summary in moment.partitions():
             self._summaries[summary.partition] = summary
             self._known_ids.add((summary.partition.topic, summary.partition.topic_id))

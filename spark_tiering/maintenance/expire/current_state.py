@@ -18,6 +18,7 @@ from spark_tiering.maintenance.tier import unmet_notes
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from rlmm.findings.finding import Finding
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.ids import SegmentId, Uuid
     from rlmm.metadata.segment import SegmentMetadata
@@ -33,6 +34,7 @@ class ExpireState:
     plans: tuple[PartitionExpirePlan, ...]
     facts: TopicOwners | None
     unmet: tuple[str, ...] = ()
+    impossible: tuple[Finding, ...] = ()
 
 
 def read_state(
@@ -54,7 +56,13 @@ def read_state(
         _require_known(summaries, options)
     facts = _facts(tier, moment, summaries, options)
     plans = tuple(_plan(tier, moment, one, options, facts, job_id) for one in summaries)
-    return ExpireState(moment.identity.cluster_id, plans, facts, unmet_notes(tier.request, listed))
+    return ExpireState(
+        moment.identity.cluster_id,
+        plans,
+        facts,
+        unmet_notes(tier.request, listed),
+        tuple(moment.impossible()),
+    )
 
 
 def _require_known(summaries: Sequence[PartitionSummary], options: ExpireOptions) -> None:

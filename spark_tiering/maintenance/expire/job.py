@@ -136,6 +136,7 @@ def _applied(
         busy={(topic.name, str(topic.topic_id)): text for topic, text in busy.items()},
         stopped=carried.stopped,
         notes=(*lease.traits.findings, *before.unmet, *_notes(state)),
+        impossible=before.impossible,
     )
     try:
         lease.records.write_report(report.document())
@@ -181,6 +182,7 @@ def _report(
         state.plans,
         receipts,
         notes=notes,
+        impossible=state.impossible,
     )
 
 

@@ -31,7 +31,6 @@ SEGMENTS_MAX: Final = 10_000
 _REFUSALS = {
     TopicOwner.LIVE: (kinds.EXPIRE_LIVE, "refused, nothing of it was touched"),
     TopicOwner.UNTOLD: (kinds.EXPIRE_UNTOLD, "refused, nothing of it was touched"),
-    TopicOwner.NO_TOPIC: (kinds.EXPIRE_SKIPPED, "no broker has a topic of this name"),
 }
 _OPEN = (ExpireFate.LEFT, ExpireFate.CHANGED, ExpireFate.NOT_BEGUN)
 
@@ -51,6 +50,8 @@ class ExpireReport:
     """By topic and id: the job that has claimed it."""
     stopped: str = ""
     notes: tuple[str, ...] = ()
+    impossible: tuple[Finding, ...] = ()
+    """Findings about partitions that no broker can have; the job leaves them out."""
 
     @property
     def is_busy(self) -> bool:
@@ -70,7 +71,7 @@ class ExpireReport:
         return SegmentAmount.of(one.segment for one in self.receipts if one.fate is fate)
 
     def findings(self) -> list[Finding]:
-        found = [*self._of_topics()]
+        found = [*self.impossible, *self._of_topics()]
         for plan in self.plans:
             found += self._of_plan(plan)
         return [*found, *self._of_receipts()]

@@ -6,16 +6,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rlmm.errors import InvalidArgument
-from rlmm.metadata.ids import SegmentId, TopicIdPartition
 from rlmm.retention.retention import RetentionSettings
-from spark_tiering.layout.object_names import main_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.inspection.cluster_facts import TopicFacts
-    from rlmm.metadata.ids import Uuid
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
     from spark_tiering.maintenance.expire.decision import ExpireOptions
 
 
@@ -31,13 +28,10 @@ class TopicOwner(StrEnum):
     DELETED = "deleted"
     """The same, and the operator asked for its deletion."""
 
-    NO_TOPIC = "no-topic"
-    """None: Kafka allows no topic of that name, and no object can be named after it."""
-
     @property
     def is_refused(self) -> bool:
         """Return whether the job may not touch the topic."""
-        return self in (TopicOwner.LIVE, TopicOwner.UNTOLD, TopicOwner.NO_TOPIC)
+        return self in (TopicOwner.LIVE, TopicOwner.UNTOLD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +53,6 @@ def standing_of(
     name: str, topic_id: Uuid, facts: TopicOwners | None, options: ExpireOptions
 ) -> TopicOwner:
     """Return the owner; without *facts* the operator has said that no broker expires it."""
-    if not _is_possible(name, topic_id):
-        return TopicOwner.NO_TOPIC
     if facts is None:
         return TopicOwner.OURS
     found = facts.topic(name, topic_id)
@@ -73,14 +65,6 @@ def standing_of(
     if not facts.is_own_log:
         return TopicOwner.OURS  # the archive of a topic that is gone
     return TopicOwner.DELETED if options.drops_deleted_topics else TopicOwner.GONE
-
-
-def _is_possible(name: str, topic_id: Uuid) -> bool:
-    try:
-        main_key(SegmentId(TopicIdPartition(topic_id, name, 0), topic_id), 0)
-    except InvalidArgument:
-        return False
-    return True
 
 
 def rules_of(

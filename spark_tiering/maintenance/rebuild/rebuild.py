@@ -33,6 +33,7 @@ from spark_tiering.maintenance.rebuild.document import (
 )
 from spark_tiering.maintenance.rebuild.report import RebuildReport
 from spark_tiering.reporting.progress import Meter
+from spark_tiering.reporting.report import FindingSample
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.results import ObjectAbsent
 
@@ -155,6 +156,7 @@ class _Rebuild:
     def _judge_unlisted(self) -> None:
         """Judge partitions that the metadata has and the store does not."""
         moment = self._moment()
+        self._report.found.join(FindingSample.of(moment.impossible()))
         for one in moment.partitions():
             if one.partition not in self._seen:
                 self._tell(decide(one.partition, [], _present(moment, one.partition), {}), None)

@@ -76,7 +76,8 @@ class RebuildReport:
     @property
     def is_fine(self) -> bool:
         """Return whether metadata and store agree."""
-        return all(fate is RebuildFate.EQUAL for fate, count in self.counts.items() if count)
+        is_equal = all(fate is RebuildFate.EQUAL for fate, count in self.counts.items() if count)
+        return is_equal and not self.found.counts[kinds.KEY_IMPOSSIBLE]
 
     def add(self, one: SegmentDecision) -> None:
         self.counts[one.fate] += 1

@@ -112,6 +112,7 @@ class _Verification:
         moment = self._tier.moment()
         summaries = moment.partitions()
         self._notes += unmet_notes(self._tier.request, summaries)
+        self._found.join(FindingSample.of(moment.impossible()))
         total = sum(one.finished for one in summaries)
         partitions = [one.partition for one in summaries]
         earliest = self._earliest(partitions)

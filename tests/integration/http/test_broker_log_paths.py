@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
@@ -177,6 +177,40 @@ async def test_partition_when_it_is_kafka_s_own_or_a_link_then_is_not_there(
             said = asked(root, name, partition)
             answer = await broker.client.get(f"/v1/broker-log/{path}", **said)
             assert (answer.status, answer.code) == (404, "file-absent")
+
+
+SECRET_TOPICS = ("_schemas", "_confluent-command", "connect-configs", "eu-connect-configs-2")
+
+
+@pytest.mark.parametrize(
+    ("settings", "served"),
+    [
+        ({}, {"orders"}),
+        ({"without_topics": ()}, {"orders", *SECRET_TOPICS}),
+        ({"without_topics": (), "topics": ("_schemas", "ord*")}, {"orders", "_schemas"}),
+        ({"topics": ("connect-*",)}, set()),
+        ({"without_topics": ("o*", "_*")}, set(SECRET_TOPICS[2:])),
+    ],
+    ids=str,
+)
+async def test_topic_when_it_keeps_passwords_then_only_served_as_the_settings_say(
+    tmp_path: Path, settings: dict[str, Any], served: set[str]
+) -> None:
+    """Topics of Kafka Connect and of schema registries are served only where settings name them."""
+    root = write_example(tmp_path / "kafka-logs")
+    for topic in (*SECRET_TOPICS, "__consumer_offsets"):
+        write_partition(root, {LOG: SECRET, f"{SECOND}.log": b""}, tp(topic, 0))
+    async with serving_folders(root, **settings) as broker:
+        listed = (await broker.client.get("/v1/broker-log/partitions")).shown["partitions"]
+        assert {one["topic"] for one in listed} == served
+        for topic in (*SECRET_TOPICS, "__consumer_offsets"):
+            place = asked(root, None, tp(topic, 0))
+            files = await broker.client.get("/v1/broker-log/files", **place)
+            file_at = f"{broker.url}/v1/broker-log/file"
+            async with broker.client.session.get(file_at, params={**place, "name": LOG}) as file:
+                content = await file.read()
+            assert (files.status == 200) == (topic in served), topic
+            assert (SECRET in content) == (topic in served), topic
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])

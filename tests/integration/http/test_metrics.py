@@ -237,6 +237,19 @@ async def test_metrics_when_topics_are_many_then_there_is_no_series_more() -> No
             assert len(sizes) == 7
 
 
+async def test_metrics_when_a_topic_name_is_hostile_then_its_label_is_short_and_visible() -> None:
+    """A label has no control character of a name in the log, and no more than 1,024 characters."""
+    world = World(1)
+    for number, name in enumerate(("\x1b[31m\r\x9b", 30_000 * "n")):
+        world.store(started(segment_id(number, tp(name, 0))))
+    async with world.engine() as engine, showing(engine, user_partitions_max=9) as client:
+        await until_open(engine, 0)
+        series = [name for name in await client.metrics() if "user_partition_size" in name]
+    assert [name for name in series if r"\\x1b[31m\\x0d\\x9b" in name]
+    assert max(map(len, series)) < 1_200
+    assert not [name for name in series if not name.isprintable()]
+
+
 async def test_metrics_when_single_partitions_are_left_out_then_totals_remain() -> None:
     """One setting removes every series of single metadata partitions, and the totals stay."""
     world = World(PLACES)

@@ -72,6 +72,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "_OPENING_S", 0.01)
 
 
+@pytest.fixture(autouse=True)
+def disk_that_may_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a pipe stand for a disk that hangs: the service itself opens only regular files."""
+    monkeypatch.setattr("rlmm.partition_log.disk.read_regular", lambda path, _: path.read_bytes())
+
+
 def plan_of(name: str, folder: Path | None = None) -> EnginePlan:
     async def in_memory() -> LogOpener:
         return LogOpener(MemoryLog(MemoryTopic(2)))

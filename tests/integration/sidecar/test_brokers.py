@@ -10,8 +10,16 @@ import pytest
 from rlmm.errors import NotAssigned, NotReady, Superseded, UnknownPartition
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
-from rlmm.wire.values import segment_value
-from tests.support.builders import finished, segment_id, started, tp
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from rlmm.wire.values import delete_value, segment_value, update_value
+from tests.support.builders import (
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+    update,
+)
 from tests.support.engines import World, until_open
 from tests.support.server.frame_servers import listening
 from tests.support.server.raw_frames import connected, greeted, wire
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
     from tests.support.server.frame_servers import Listening
 
 PLACES = 3
+DELETE_PARTITION_MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 FIRST, AGAIN = (bytes(Uuid.of(0, number)) for number in (1, 2))
 
 
@@ -100,6 +109,33 @@ async def test_validation_when_nothing_is_assigned_then_still_comes_first() -> N
             assert answer.error is not None
             assert answer.error.code == "invalid-argument"
             await client.call("assign", [], [], True)
+
+
+@pytest.mark.parametrize("name", ["", "..", "../../x", "a/b", "a\0", "\x1b[31m", 250 * "n"])
+async def test_topic_name_when_no_broker_accepts_it_then_nothing_is_written_or_assigned(
+    name: str,
+) -> None:
+    """The service refuses writes and assignments of a topic name that no Kafka broker accepts."""
+    async with serving() as (world, engine, served), greeted(served.path, broker_id=1) as client:
+        mine, ill = neighbours(world)[0], tp(name)
+        await client.call("assign", [wire(mine)], [], True)
+        store = {"unassigned": "store"}
+        segment = segment_value(started(segment_id(1, ill)))
+        finish = update_value(update(segment_id(1, ill), SegmentState.COPY_SEGMENT_FINISHED))
+        delete = delete_value(partition_delete(DELETE_PARTITION_MARKED, ill))
+        requests: list[tuple[str, list[object]]] = [
+            ("add_segment", [wire(ill), segment, store]),
+            ("update_segment", [*finish, store]),
+            ("put_partition_delete", [*delete, store]),
+            ("assign", [[wire(mine)], [wire(ill)], True]),
+            ("assign", [[wire(ill)], [], False]),
+        ]
+        for method, args in requests:
+            answer = await client.answer(client.send(method, *args))
+            assert answer.error is not None
+            assert answer.error.code == "invalid-argument"
+        assert engine.assignment.user == {mine}
+        assert all(one.next_offset == 0 for one in world.topic.partitions)
 
 
 async def test_assignment_of_a_broker_when_it_reconnects_then_still_holds_and_by_id() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,28 @@ def test_folder_when_it_is_no_user_partition_then_is_passed_over(log_dir: Path, 
     found, unusable = look(log_dir)
     assert [one.partition.topic for one in found] == ["orders"]
     assert unusable == []
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["meta.properties", "replication-offset-checkpoint"])
+def test_file_of_a_log_dir_when_it_is_a_pipe_then_refused_at_once(log_dir: Path, name: str) -> None:
+    """A job opens only regular files of a log folder, and names the file that is none."""
+    add_partition(log_dir)
+    (log_dir / name).unlink()
+    os.mkfifo(log_dir / name)
+    with pytest.raises(LogUnavailable, match=f"{name} could not be read: no regular file"):
+        look(log_dir)
+
+
+@pytest.mark.timeout(60)
+def test_partition_when_its_topic_id_is_in_a_pipe_then_unusable(log_dir: Path) -> None:
+    """A pipe in place of partition.metadata makes one partition unusable, and nobody waits."""
+    path = add_partition(log_dir) / "partition.metadata"
+    path.unlink()
+    os.mkfifo(path)
+    found, (unusable,) = look(log_dir)
+    assert found == []
+    assert "partition.metadata could not be read: no regular file" in unusable.why
 
 
 def test_folder_when_it_is_stray_then_is_told(log_dir: Path) -> None:

@@ -9,7 +9,7 @@ from rlmm.inspection.replay import replay
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import place_of
-from rlmm.metadata.encoding import encode
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class History:
         return [await self._append(event, place) for event in events]
 
     async def _append(self, event: Event | bytes, place: int | None) -> tuple[int, int]:
-        value = event if isinstance(event, bytes) else encode(event)
+        value = event if isinstance(event, bytes) else encode_any(event)
         if place is None:
             assert not isinstance(event, bytes | SegmentSnapshot), "say where"
             about = event if isinstance(event, PartitionDelete) else event.id

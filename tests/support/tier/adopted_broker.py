@@ -61,7 +61,12 @@ ADOPTED_TOPIC = {
 }
 """Set on the topic itself, beside what every topic has that tiers here; its size has no bound."""
 QUICK = WindowOptions(
-    quiet_ms=400, quiet_max_ms=30_000, taken_up_ms=30_000, pause_ms=50, rounds_max=2
+    quiet_ms=400,
+    quiet_max_ms=30_000,
+    taken_up_ms=30_000,
+    pause_ms=50,
+    rounds_max=2,
+    is_shrinking_allowed=True,
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,7 +81,10 @@ DEFAULTS = {
     RETENTION_BYTES: "-1",
 }
 JOB = "20261119T014512Z-host-4f09a{}"
-QUICK = WindowOptions(quiet_ms=10, quiet_max_ms=1_000, taken_up_ms=100, settings_ms=100, pause_ms=5)
+CAREFUL = WindowOptions(
+    quiet_ms=10, quiet_max_ms=1_000, taken_up_ms=100, settings_ms=100, pause_ms=5
+)
+QUICK = replace(CAREFUL, is_shrinking_allowed=True)
 CS, CF, DS, DF = SegmentState
 
 

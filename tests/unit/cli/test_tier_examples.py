@@ -129,6 +129,7 @@ def test_flags_that_destroy_or_publish_when_a_variable_is_set_then_are_not_given
                 monkeypatch.setenv(variable.replace("-", "_"), "1")
                 assert option.resolve_envvar_value(context) is None
     assert sorted(aloud) == [
+        "adopt abort --allow-shrinking-retention", "adopt resume --allow-shrinking-retention",
         "audit --delete-orphans", "backup import --apply", "expire --apply", "rebuild --apply",
         "sweep --end",
     ]  # fmt: skip

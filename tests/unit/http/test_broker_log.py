@@ -165,6 +165,8 @@ def test_number_when_it_cannot_work_then_it_is_refused_by_name(name: str, value:
         ({"folders": ("/a", "/a")}, "folders"),
         ({"bootstrap_servers": ("broker",)}, "bootstrap_servers"),
         ({"command_config": "client.properties"}, "command_config"),
+        ({"topics": ("a/b",)}, "topics"),
+        ({"without_topics": ("",)}, "without_topics"),
     ],
 )
 def test_setting_when_malformed_then_refused_by_name(wrong: dict[str, Any], key: str) -> None:

@@ -223,6 +223,27 @@ def test_lock_when_the_folder_is_made_then_is_closed_to_other_users(tmp_path: Pa
         assert (tmp_path / "open").stat().st_mode & 0o777 == 0o755
 
 
+async def test_files_when_made_in_a_data_folder_then_all_are_closed_to_other_users(
+    tmp_path: Path,
+) -> None:
+    """Logs, snapshots, locks and notes are closed to other users, also in an open data folder."""
+    before = os.umask(0)
+    data = tmp_path / "data"
+    data.mkdir()
+    data.chmod(0o755)
+    log, snapshots = data / "log", data / "snapshots"
+    try:
+        async with open_metadata(log, snapshots=snapshots, settings=SETTINGS) as metadata:
+            await metadata.wait_all_ready(timeout_s=20)
+            await metadata.add_segment(started("a"), timeout_s=20)
+    finally:
+        os.umask(before)
+    made = all_below(data)
+    assert {".log", ".snapshot"} <= {path.suffix for path in made}
+    modes = {path: path.stat().st_mode & 0o777 for path in made}
+    assert {path: mode for path, mode in modes.items() if mode & 0o027} == {}
+
+
 def test_lock_when_given_back_then_nobody_holds_it(tmp_path: Path) -> None:
     """The lock file stays and names no owner."""
     folder = tmp_path / "made" / "anew"

@@ -28,6 +28,7 @@ from tests.support.engine.snapshots import (
     shard_of,
     store_in,
 )
+from tests.support.memory import memory_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -280,6 +281,43 @@ def test_f10_import_of_a_tar_with_huge_lengths_allocates_nothing_by_them(tmp_pat
             continue
         assert len(imported.refused) == 1
     assert not (tmp_path / "new").exists()
+
+
+def header_of(name: str, size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
+    """Return a header with any size, also one below zero, and a checksum that is right."""
+    member = tarfile.TarInfo(name)
+    member.type = kind
+    block = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    block[124:136] = bytes([255 if size < 0 else 128]) + (size % 2**88).to_bytes(11)
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block)
+
+
+HOSTILE_TARS = {
+    "size below zero": header_of("a.snapshot", 0) + header_of("b.snapshot", -512),
+    "size far below zero": header_of("a.snapshot", 0) + header_of("b.snapshot", -(2**40)),
+    "name of a size below zero": header_of("x", -512, tarfile.GNUTYPE_LONGNAME) + GOOD,
+    "extension of a size below zero": header_of("x", -512, tarfile.XHDTYPE) + GOOD,
+    "size below zero in an extension": (
+        header_of("x", 13, tarfile.XHDTYPE) + b"13 size=-512\n".ljust(512, b"\0")
+        + header_of("a.snapshot", 512) + bytes(512)
+    ),
+    "name without an end": header_of("x", 2**20, tarfile.GNUTYPE_LONGNAME) + b"n" * 2**20,
+    "names of names": header_of("x", 1, tarfile.GNUTYPE_LONGNAME).ljust(1_024, b"\0") * 3_000,
+    "too many files": header_of("a", 0) * 1_001,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", HOSTILE_TARS.values(), ids=HOSTILE_TARS)
+def test_import_of_a_tar_with_hostile_headers_is_refused_in_bounded_time_and_memory(
+    tmp_path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sizes below zero, headers without an end and too many files are refused, by any Python."""
+    monkeypatch.setattr("rlmm.snapshot.archive.MEMBERS_MAX", 1_000)
+    (tmp_path / "a.tar").write_bytes(content + bytes(1_024))
+    with memory_below(8 << 20), pytest.raises(ConfigError, match="nor a plain tar of snapshots"):
+        import_from(tmp_path / "a.tar", tmp_path / "new")
 
 
 @pytest.mark.parametrize("content", [b"", b"no tar at all", bytes(2_000), os.urandom(2_000)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.errors import ConfigError, InvalidArgument, NotReady
+from rlmm.errors import ConfigError, InvalidArgument, NotReady, RlmmError
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.log.protocol import LogIdentity
@@ -263,6 +264,33 @@ class Watched:
                 self.changes.append(f"open {path} {flags:o}")
         elif event in CHANGES:
             self.changes.append(f"{event} {arguments}")
+
+
+@pytest.mark.timeout(120)
+async def test_folders_when_any_file_is_a_pipe_or_a_device_then_nobody_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    """Of a copied folder only regular files are opened: a pipe would keep its reader for ever."""
+    folder = tmp_path / "copy"
+    await write_brokers(folder, events_of(NUMBERS), COUNT)
+    names = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+    assert {"meta.properties", "partition.metadata"} <= {name.name for name in names}
+    for number, name in enumerate(sorted(names)):
+        for kind in ("pipe", "device"):
+            copy = tmp_path / f"{kind}-{number}"
+            shutil.copytree(folder, copy)
+            (copy / name).unlink()
+            if kind == "pipe":
+                os.mkfifo(copy / name)
+            else:
+                (copy / name).symlink_to("/dev/zero")
+            refusal = str(copy)
+            try:
+                async with opened_folders(copy) as source:
+                    await source.now()
+            except RlmmError as error:
+                refusal = str(error)
+            assert str(copy) in refusal, (kind, name)
 
 
 async def test_folders_when_they_may_only_be_read_then_nothing_is_written_made_or_locked(

@@ -180,17 +180,51 @@ ROWS = st.lists(st.lists(TEXTS, min_size=2, max_size=2), min_size=1, max_size=4)
 async def test_rows_of_any_texts_are_read_back_as_they_were(
     output: str, rows: list[list[str]]
 ) -> None:
-    """A reader of CSV, and `cut` with unescaping for TSV, get each value in its column."""
+    """A reader of CSV gets each value with its line breaks escaped, one of TSV the value itself."""
     columns = (Column("a", "A"), Column("b", "B"))
     items: list[dict[str, object]] = [{"a": a, "b": b} for a, b in rows]
     text = await printed(CommandAnswer("things", columns, items), output, has_headers=False)
     if output == "csv":
-        assert list(csv.reader(io.StringIO(text, newline=""))) == rows
+        shown = [[_escaped(one) for one in row] for row in rows]
+        assert list(csv.reader(io.StringIO(text, newline=""))) == shown
     else:
         lines = text.removesuffix("\n").split("\n")
         assert [[_plain(one) for one in line.split("\t")] for line in lines] == rows
 
 
 def _plain(field: str) -> str:
-    named = {"\\t": "\t", "\\n": "\n", "\\r": "\r"}
-    return re.sub(r"\\(.)", lambda found: named.get(found[0], found[1]), field)
+    named = {"\\t": "\t", "\\n": "\n", "\\r": "\r", "\\x2028": "\u2028"}
+    return re.sub(r"\\(x2028|.)", lambda found: named.get(found[0], found[1]), field)
+
+
+def _escaped(text: str) -> str:
+    for character, name in (("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"), ("\u2028", "\\x2028")):
+        text = text.replace(character, name)
+    return text
+
+
+@pytest.mark.parametrize("output", ["csv", "tsv"])
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\x1b[31mb", r"a\x1b[31mb"),
+        ("a\x9bb\x00\u202e", r"a\x9bb\x00\x202e"),
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("+1", "'+1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("-2+3", "'-2+3"),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        ("-orders_2.x", "-orders_2.x"),
+        ("orders", "orders"),
+        (-5, "-5"),
+        (-1.5e300, "-1.5e+300"),
+        (["=1"], "'=1"),
+    ],
+)
+async def test_rows_when_a_value_is_hostile_then_neither_obeyed_nor_reckoned(
+    output: str, name: object, shown: str
+) -> None:
+    """Separated values hold no control character, and nothing that a spreadsheet reckons."""
+    answer = CommandAnswer("things", (Column("name", "NAME"),), [{"name": name}])
+    text = await printed(answer, output, has_headers=False)
+    assert text.replace("\\\\", "\\") in (f"{shown}\n", f'"{shown}"\n')

@@ -18,6 +18,7 @@ from spark_tiering.adopt.settings import (
     explicitly_set,
     opening_change,
     restoring_change,
+    shrinking,
     why_not,
 )
 from spark_tiering.segment_sources.cluster import TopicSettingInForce
@@ -99,3 +100,38 @@ def test_settings_when_not_as_before_then_each_difference_is_named() -> None:
         "local.retention.ms is 1, it was not set",
         "retention.ms is 6, it was 5",
     ]
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "lowered"),
+    [
+        ({"retention_ms": "-1"}, {RETENTION_MS: "-1"}, []),
+        ({"retention_ms": "-1"}, {RETENTION_MS: "1"}, ["retention.ms is -1, it would be 1"]),
+        ({"retention_ms": "-1"}, {}, ["retention.ms is -1, it would be unset"]),
+        ({"retention_ms": "5"}, {RETENTION_MS: "5"}, []),
+        ({"retention_ms": "5"}, {RETENTION_MS: "6"}, []),
+        ({"retention_ms": "5"}, {RETENTION_MS: "4"}, ["retention.ms is 5, it would be 4"]),
+        ({"retention_ms": "5"}, {RETENTION_MS: "x"}, ["retention.ms is 5, it would be x"]),
+        ({}, {}, []),
+        (
+            {"retention_ms": "5", "local_retention_ms": "-2"},
+            {RETENTION_MS: "5", LOCAL_MS: "1"},
+            ["local.retention.ms is -2, it would be 1"],
+        ),
+        (
+            {"retention_ms": "5", "local_retention_ms": "1"},
+            {RETENTION_MS: "5", LOCAL_MS: "-2"},
+            [],
+        ),
+        (
+            {"retention_bytes": "9"},
+            {RETENTION_BYTES: "8"},
+            ["retention.bytes is 9, it would be 8"],
+        ),
+    ],
+)
+def test_limits_when_a_journal_would_lower_them_then_each_is_named_with_both_values(
+    now: dict[str, str], before: dict[str, str], lowered: list[str]
+) -> None:
+    """A limit that is lowered, unset or no number is named with its value now and then."""
+    assert shrinking(told(**now), before) == lowered

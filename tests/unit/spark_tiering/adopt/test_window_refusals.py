@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.adopt.journal import AdoptionStep
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
-from spark_tiering.adopt.settings import COPY_DISABLE
+from spark_tiering.adopt.settings import COPY_DISABLE, RETENTION_MS
 from tests.support.tier.copy_plans import cut, source
-from tests.support.tier.simulated_adoption import BEFORE, ONE, TWO, died, standing_and_reason, world
+from tests.support.tier.simulated_adoption import (
+    BEFORE,
+    CAREFUL,
+    ONE,
+    QUICK,
+    TWO,
+    died,
+    standing_and_reason,
+    world,
+)
 
 CS, CF, DS, DF = SegmentState
 
@@ -44,6 +54,28 @@ def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) 
     )
     assert bool(found.journals) is (why == "when it is made")
     found.check_closed(BEFORE)
+
+
+@pytest.mark.parametrize("way", ["resume", "abort"])
+def test_window_when_its_journal_lowers_retention_then_changed_only_as_the_operator_says(
+    way: str,
+) -> None:
+    """A journal in the store lowers no retention unless the operator allows it."""
+    found = died(14, is_troubled=False)
+    forged = replace(found.journals[-1], step=AdoptionStep.RESTORING, before={RETENTION_MS: "1"})
+    found.journals[-1] = forged
+    settings, events = dict(found.explicit), list(found.events)
+    outcome = getattr(found.window(CAREFUL), way)()
+    assert standing_and_reason(outcome) == (
+        TopicStatus.LEFT_OPEN,
+        AdoptionRefusal.RETENTION_SHRINKS,
+    )
+    assert outcome.why is not None
+    assert "retention.ms is -1, it would be 1; " in outcome.why.detail
+    assert "--allow-shrinking-retention" in outcome.why.detail
+    assert (found.explicit, found.events, found.journals[-1]) == (settings, events, forged)
+    assert getattr(found.window(QUICK), way)().standing.is_closed
+    assert found.setting(RETENTION_MS) == "1"
 
 
 def test_unfit_settings_change_nothing() -> None:

@@ -148,7 +148,7 @@ MADE_UP = {
     "no epochs": (set_at(f"{COPY} epochs", []), "epochs"),
     "cheap": (set_at(f"{COPY} requests", 1), "costs"),
     "large": (set_at(f"{COPY} logBytes", 2**31), "logBytes"),
-    "topic": (set_at(f"{PARTITION} topic", "../up"), "no broker"),
+    "topic": (set_at(f"{PARTITION} topic", "../up"), "a topic name is"),
     "partition": (set_at(f"{PARTITION} partition", -1), "partition"),
     "order": (set_at(f"{PARTITION} topic", "a"), "order"),
     "no digest": (set_at(f"{PARTITION} imageDigest", None), "metadata"),

@@ -215,7 +215,7 @@ TWO_WRITERS = [
         (lambda: source([segment(0, None), segment(11, 20)]), "follows"),
         (lambda: source([segment(10, 10)]), "bytes"),
         (lambda: source([], history=((1, 0), (1, 5))), "epoch"),
-        (lambda: source([], partition=tp("a/b")), "no broker"),
+        (lambda: source([], partition=tp("a/b")), "a topic name is"),
         (lambda: image(A, A), "twice"),
         (lambda: image(A, partition=tp("other")), "another"),
         (lambda: plan_of([source([]), source([])], image()), "twice"),

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rlmm.errors import LogError
+    from rlmm.findings.finding import Finding
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata, SegmentState
@@ -212,6 +213,9 @@ class MovingMoment:
 
     def partitions(self) -> list[PartitionSummary]:
         return _now(self._log).partitions()
+
+    def impossible(self) -> list[Finding]:
+        return _now(self._log).impossible()
 
     def state(self, partition: TopicIdPartition) -> Shard:
         self.asked.append(partition)

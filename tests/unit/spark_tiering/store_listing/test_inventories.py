@@ -22,6 +22,7 @@ from spark_tiering.store_listing.listing_tasks import (
 )
 from spark_tiering.store_listing.rows import RowBlob, ShardPlaces
 from spark_tiering.stores.s3_settings import S3Settings
+from tests.support.memory import memory_below
 from tests.support.stores.inventories import (
     BUCKET,
     COLUMNS,
@@ -174,6 +175,20 @@ def test_inventory_when_broken_is_one_line_that_names_the_file(tmp_path: Path, s
     folder = write_inventory(tmp_path / "list", [csv_bytes([Row(KEYS[0])])])
     BROKEN[said](folder)
     assert said in fault_of(folder)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(b"a", id="one-line"), pytest.param(b'"a\n",', id="fields-of-two-lines")],
+)
+def test_inventory_row_when_it_is_too_long_then_refused_within_bounded_memory(
+    tmp_path: Path, row: bytes
+) -> None:
+    """A row that inflates to 64 MiB is refused, and no more than 1 MiB of it is read."""
+    folder = write_inventory(tmp_path / "list", [csv_bytes([Row(KEYS[0])])])
+    _replace(folder, gzip.compress(row * ((64 << 20) // len(row))))
+    with memory_below(32 << 20):
+        assert "a row has more than 1048576 characters" in fault_of(folder)
 
 
 @pytest.mark.parametrize("kind", ["Parquet", "ORC"])
