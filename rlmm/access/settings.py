@@ -25,6 +25,13 @@ class UnixRole(StrEnum):
     ADMIN = "admin"
 
 
+class UnassignedWrites(StrEnum):
+    """What a client gets that asks to store an event of a partition which is not assigned."""
+
+    STORE = "store"
+    REFUSE = "refuse"
+
+
 class ClientCertificates(StrEnum):
     """Tells whether the service requests certificates of clients."""
 
@@ -69,6 +76,17 @@ class AccessSettings:
     client_requests_per_second_max: int | None = None
     """Requests of one client in a second; more are refused as too busy. Not set: no limit, because
     brokers ask in bursts, and what one connection can hold up is bounded without it."""
+    unassigned_writes: UnassignedWrites = UnassignedWrites.STORE
+    """What happens to a write that asks to be stored although its partition is not assigned to the
+    client's broker, or not to this service. `store`: it is stored, as Kafka does. `refuse`: it is
+    refused as not assigned, so that a client has to `assign` the partition to its broker first,
+    which the audit log shows. The default is Kafka's, as a broker may write before it has reported
+    a new leader."""
+    audit: bool = True
+    """Whether the logger `rlmm.audit` writes a line for each write, assignment and takeover of a
+    client, and for refused credentials, roles and rates. Reads are not logged. On by default: a
+    segment takes four writes in its life, and without the lines nothing shows which client deleted
+    it."""
     refresh_ms: int = 10_000
     """How often the files of tokens and certificates are looked at; SIGHUP looks at once. A change
     of a mounted secret takes a minute to arrive anyway, and a look is a call or two for each

@@ -141,10 +141,11 @@ class HttpApi:
                 try:
                     self._connections.enter(request.protocol, client)
                 except TooBusy as error:
+                    self._entry.refused("connection", client, request, error)
                     response = refusal(error)
                     response.force_close()
                     return response
-                self._entry.admit(client)
+                self._entry.admit(client, request)
             values = read_parameters(route.parameters, request.query.items())
             asked = AuthorizedRequest(request, client, values)
             if route.asks is not AccessRule.READER:

@@ -169,6 +169,7 @@ async def _serve(
                         "log levels": reloading.run,
                         "clusters": folder.behind(engines.run),
                         "access": door.run,
+                        "audit log": door.audit.run,
                         "sidecar": folder.behind(sidecar.run),
                         **({} if broker_log is None else {"broker log": broker_log.run}),
                         **(later if is_later else {}),
@@ -179,7 +180,10 @@ async def _serve(
                     on_ending=notices.stopping,
                 )
         except StopTimedOut as error:
+            door.audit.flush()
             _leave(error, lines)
+        finally:
+            door.audit.flush()
 
 
 def _announce(configuration: LoadedConfiguration, folder: DataFolder) -> None:
