@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from rlmm.access.audit import AuditLog
 from rlmm.access.handshakes import Handshakes
 from rlmm.access.limits import ClientLimits
-from rlmm.access.roles import Client, Grant, Role, read_grants
+from rlmm.access.roles import NAME_KINDS, Client, Grant, Role, grant_of, read_grants
 from rlmm.access.settings import UnassignedWrites, UnixRole
 from rlmm.access.tls import ServerTls
 from rlmm.access.tokens import Tokens, digest_of, read_tokens, read_tokens_file
@@ -73,6 +73,7 @@ class Authenticator:
         """Read the settings' files; a client with *own_token* may read. Raises `ConfigError`."""
         self._settings = access
         self._grants = read_grants(access.client_names)
+        _warn_of_any_kind(self._grants)
         self._said = {} if access.tokens is None else read_tokens(access.tokens.value, _VARIABLE)
         self._own = Tokens({})
         if own_token is not None:
@@ -126,7 +127,7 @@ class Authenticator:
 
     def _by_peer(self, peer: Peer) -> Client:
         for name in peer.client_names:
-            grant = self._grants.get(name)
+            grant = grant_of(name, self._grants)
             if grant is not None:
                 return Client(grant.name, grant.role, grant.broker_id)
         if peer.transport == "unix" and self._settings.unix_role != UnixRole.NONE:
@@ -219,6 +220,17 @@ class Authenticator:
             clients=self.limits.figures(),
             handshakes={name: one.counts for name, one in self._handshakes.items()},
             audit_lost=self.audit.lost,
+        )
+
+
+def _warn_of_any_kind(grants: Mapping[str, Grant]) -> None:
+    names = [name for name in grants if not name.startswith(NAME_KINDS)]
+    if names:
+        _log.warning(
+            "access.client_names gives a role to a name of any kind (URI, DNS name or common "
+            "name): write %s before each of %s",
+            ", ".join(NAME_KINDS),
+            ", ".join(names),
         )
 
 

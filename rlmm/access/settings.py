@@ -59,9 +59,11 @@ class AccessSettings:
     by every user of the machine. Taken at the start, while the file is read again when it changes.
     Not set: none."""
     client_names: tuple[str, ...] = ()
-    """Who certificates are made out for and what they may, as `NAME=ROLE` or `NAME=broker:ID`; the
-    name is a URI, a DNS name or the common name of the certificate. Empty: a certificate alone lets
-    nobody in, because who signs certificates seldom means to give rights by it."""
+    """Who certificates are made out for and what they may, as `NAME=ROLE` or `NAME=broker:ID`, with
+    `URI:`, `DNS:` or `CN:` before the name for its kind. A name without a kind fits all three and
+    is warned of. The common name counts only where a certificate has no alternative name, and of
+    several the last one. Empty: a certificate alone lets nobody in, because who signs certificates
+    seldom means to give rights by it."""
     unix_role: UnixRole = UnixRole.ADMIN
     """What may be done through the Unix socket without a token. The default follows the mode of the
     socket's file: who may open it is the user of the service itself, who can do everything anyway.

@@ -196,7 +196,7 @@ _UTC_TIME: Final = 0x17
 _GENERALIZED_TIME: Final = 0x18
 _FORMS: Final = {_UTC_TIME: "%y%m%d%H%M%SZ", _GENERALIZED_TIME: "%Y%m%d%H%M%SZ"}
 _NAME_CHARS_MAX: Final = 256
-_KINDS: Final = ("URI", "DNS")
+_SAN: Final = ("URI", "DNS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +217,23 @@ def validity_of(pem: str) -> Validity:
 
 
 def names_of(certificate: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the names in a result of `getpeercert`: URIs, DNS names, then common names."""
+    """
+    Return the names in a result of `getpeercert`, each behind its kind: `URI:`, `DNS:` or `CN:`.
+
+    A common name counts only in a certificate without any alternative name, and of several only
+    the last one: authorities check alternative names, and let the requester choose the rest.
+    """
     alternatives = certificate.get("subjectAltName", ())
     subject = certificate.get("subject", ())
     assert isinstance(alternatives, tuple), alternatives
     assert isinstance(subject, tuple), subject
-    found = [str(value) for wanted in _KINDS for kind, value in alternatives if kind == wanted] + [
-        str(value) for part in subject for kind, value in part if kind == "commonName"
-    ]
-    return tuple(dict.fromkeys(name for name in found if 0 < len(name) <= _NAME_CHARS_MAX))
+    found = [(one, str(value)) for one in _SAN for kind, value in alternatives if kind == one]
+    if not alternatives:
+        common = [str(value) for part in subject for kind, value in part if kind == "commonName"]
+        found = [("CN", name) for name in common[-1:]]
+    return tuple(
+        dict.fromkeys(f"{kind}:{name}" for kind, name in found if 0 < len(name) <= _NAME_CHARS_MAX)
+    )
 
 
 def _validity(der: bytes) -> Validity:

@@ -182,4 +182,4 @@ def test_security_page_then_commands_work(tmp_path: Path, monkeypatch: pytest.Mo
     assert server is not None
     names = names_of(shaken(server, context).getpeercert() or {})
     client = door.identify(Peer("tcp", client_names=names), None)
-    assert (client.name, client.role, client.broker_id) == ("broker-7", Role.BROKER, 7)
+    assert (client.name, client.role, client.broker_id) == ("CN:broker-7", Role.BROKER, 7)

@@ -104,6 +104,28 @@ def test_identify_when_nothing_is_shown_over_tcp_then_refused() -> None:
         assert keeper.statistics().refused["no-credentials"] == 1
 
 
+@pytest.mark.parametrize("kind", ["URI", "DNS", "CN"])
+def test_identify_when_a_name_has_a_kind_then_no_other_kind_of_name_fits(kind: str) -> None:
+    """A role for a URI is given to no DNS name and no common name of the same text."""
+    keeper = door(client_names=(f"{kind}:ops=admin",))
+    assert keeper.identify(certified(f"{kind}:ops"), None).role is Role.ADMIN
+    others = [other for other in ("URI", "DNS", "CN") if other != kind]
+    for name in [*(f"{other}:ops" for other in others), f"CN:{kind}:ops", f"URI:{kind}:ops"]:
+        with pytest.raises(NotPermitted):
+            keeper.identify(certified(name), None)
+
+
+def test_door_when_a_name_has_no_kind_then_warns_and_every_kind_fits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A name without a kind goes on working for every kind of name, and is warned of."""
+    keeper = door(client_names=("ops=admin", "CN:b=reader"))
+    (line,) = caplog.messages
+    assert line.endswith("write URI:, DNS:, CN: before each of ops")
+    for kind in ("URI", "DNS", "CN"):
+        assert keeper.identify(certified(f"{kind}:ops"), None).name == "ops"
+
+
 @pytest.mark.parametrize("role", UnixRole)
 def test_identify_when_nothing_is_shown_then_what_is_configured(role: UnixRole) -> None:
     """The administrator by default; none asks for a token there, too."""
