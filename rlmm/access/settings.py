@@ -52,7 +52,7 @@ class AccessSettings:
     tokens_file: Path | None = None
     """File of tokens: a line `NAME ROLE TOKEN` for each, with `broker:ID` as the role of a token
     that speaks for one broker, and `sha256:` with 64 hexadecimal digits in place of a token.
-    Refused where every user of the machine may read it. Not set: there are no tokens but those of
+    Refused where another user may read or change it, see `docs/security.md`. Not set: there are no tokens but those of
     `access.tokens`, so that nobody gets in over a network before somebody is let in."""
     tokens: Secret | None = None
     """The same lines, divided by line breaks or semicolons, for the environment; a flag can be read
@@ -107,7 +107,8 @@ class TlsSettings:
     """The service's certificate, with those of who signed it behind it. Not set: connections are
     not encrypted."""
     key_file: Path | None = None
-    """Its private key. Not set: it stands in the file of the certificate."""
+    """Its private key, in a file that no other user may read. Not set: it stands in the file of the
+    certificate."""
     key_password: Secret | None = None
     """What opens an encrypted private key; best given by the environment. Not set: see the next."""
     key_password_file: Path | None = None

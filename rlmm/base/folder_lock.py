@@ -12,6 +12,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rlmm.base.private_files import require_own_folder
 from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rlmm.errors import RlmmError
 
 LOCK = "rlmm.lock"
+DATA_FOLDER = "data_dir"
 _MODE = 0o750
 """Other users may not read the folder; the group may reach a Unix socket in it."""
 
@@ -32,14 +34,15 @@ _NOT_WRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM} | NO_ROOM
 
 @contextmanager
 def folder_lock(
-    folder: Path, *, is_observer: bool = False, name: str = "data_dir"
+    folder: Path, *, is_observer: bool = False, name: str = DATA_FOLDER
 ) -> Iterator[None]:
     """
     Hold *folder*, and make it where it is absent; *name* names it in errors.
 
     Raises `FolderInUse` if another user holds it, `ConfigError` if it cannot be written, and
     `LogUnavailable` if its disk is full. The lock of a dead process does not count. An observer
-    that cannot write the folder only makes sure that no writer holds it.
+    that cannot write the folder only makes sure that no writer holds it. A data folder that other
+    users may have filled is refused by a `ConfigError`.
     """
     lock, is_written = _opened(folder, name, is_observer=is_observer)
     if lock is None:
@@ -83,6 +86,8 @@ def _opened(folder: Path, name: str, *, is_observer: bool) -> tuple[int | None, 
     """Return the lock file, and whether it may be written; None where an observer finds none."""
     try:
         folder.mkdir(_MODE, parents=True, exist_ok=True)
+        if name == DATA_FOLDER and not (is_observer and not os.access(folder, os.W_OK)):
+            require_own_folder(folder, name)
         return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), True
     except OSError as error:
         if not (is_observer and error.errno in _NOT_WRITABLE):

@@ -342,12 +342,21 @@ def test_key_when_encrypted_then_opened_by_its_password(tmp_path: Path) -> None:
         pki.door(pki.settings(key_password_file=path))
 
 
-def test_key_when_readable_by_all_warns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A readable key gives a warning and is used, because mounted secrets often are readable."""
+@pytest.mark.parametrize("is_apart", [True, False], ids=["key-file", "one-file"])
+def test_key_when_readable_by_all_then_refused(tmp_path: Path, *, is_apart: bool) -> None:
+    """A private key that every user may read is refused, with the command that closes it."""
     pki = Pki(tmp_path)
-    pki.key_file.chmod(0o644)
-    pki.door()
-    assert "may be read by every user of the machine" in caplog.text
+    whole = tmp_path / "whole.pem"
+    whole.write_bytes(pki.certificate_file.read_bytes() + pki.key_file.read_bytes())
+    for path in (whole, pki.key_file):
+        path.chmod(0o644)
+    apart = TlsSettings(certificate_file=pki.certificate_file, key_file=pki.key_file)
+    together = TlsSettings(certificate_file=whole)
+    key = pki.key_file if is_apart else whole
+    with pytest.raises(ConfigError, match=rf"every user of the machine.*chmod o= {key}$"):
+        pki.door(apart if is_apart else together)
+    key.chmod(0o600)
+    pki.door(apart if is_apart else together)
 
 
 def encrypt(path: Path, password: bytes) -> None:
