@@ -52,12 +52,13 @@ class AccessSettings:
     tokens_file: Path | None = None
     """File of tokens: a line `NAME ROLE TOKEN` for each, with `broker:ID` as the role of a token
     that speaks for one broker, and `sha256:` with 64 hexadecimal digits in place of a token.
-    Refused where another user may read or change it, see `docs/security.md`. Not set: there are no tokens but those of
-    `access.tokens`, so that nobody gets in over a network before somebody is let in."""
+    Refused where another user may read or change it, see `docs/security.md`. Not set: there are no
+    tokens but those of `access.tokens`, so that nobody gets in over a network before somebody is
+    let in."""
     tokens: Secret | None = None
-    """The same lines, divided by line breaks or semicolons, for the environment; a flag can be read
-    by every user of the machine. Taken at the start, while the file is read again when it changes.
-    Not set: none."""
+    """The same lines, divided by line breaks or semicolons, for the environment; there is no flag,
+    which every user of the machine could read. Taken at the start, while the file is read again
+    when it changes. Not set: none."""
     client_names: tuple[str, ...] = ()
     """Who certificates are made out for and what they may, as `NAME=ROLE` or `NAME=broker:ID`, with
     `URI:`, `DNS:` or `CN:` before the name for its kind. A name without a kind fits all three and
@@ -110,7 +111,8 @@ class TlsSettings:
     """Its private key, in a file that no other user may read. Not set: it stands in the file of the
     certificate."""
     key_password: Secret | None = None
-    """What opens an encrypted private key; best given by the environment. Not set: see the next."""
+    """What opens an encrypted private key; given by the environment or a private
+    file, as secrets are no flags. Not set: see the next."""
     key_password_file: Path | None = None
     """A file with that password, read again with the key. Not set: the key is not encrypted."""
     client_ca_file: Path | None = None

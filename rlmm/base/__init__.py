@@ -17,5 +17,6 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `threads`: Threads for work that would block the event loop, and how a task waits for them.
 - `time_text`: Times, and times that passed, as people say them.
 - `version`: The version of rlmm.
+- `visible_text`: Words of others, escaped for a terminal.
 - `whole_numbers`: Checks of the whole numbers among settings.
 """

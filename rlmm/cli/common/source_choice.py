@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from rlmm.cli.common.option_kinds import switch
+from rlmm.cli.common.option_kinds import no_secret_properties, switch
 from rlmm.cli.common.parameter_types import POSITIVE_TIME, TIME
 from rlmm.cli.common.shared_flags import SharedOption
 from rlmm.cli.printing.settings import OUTPUTS, PrintSettings
@@ -71,7 +71,7 @@ _SOURCE = (
     _shared("--command-config", "client.properties of a Java client.", type=_FILE),
     _shared(
         "--command-property", "A property of a Java client. Repeatable.",
-        multiple=True, metavar="KEY=VALUE",
+        multiple=True, metavar="KEY=VALUE", callback=no_secret_properties,
     ),
     _shared(
         "--log-dirs", "Read copied folders of the metadata topic. Repeatable.",

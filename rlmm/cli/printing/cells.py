@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from rlmm.base.time_text import duration_text
+from rlmm.base.visible_text import visible
 from rlmm.cli.printing.answer import Column, ValueFormat
 from rlmm.views.values import iso_time
 
@@ -16,7 +16,6 @@ NOTHING = "-"
 RIGHT = frozenset({ValueFormat.NUMBER, ValueFormat.SIZE, ValueFormat.DURATION})
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def partition_label(item: Mapping[str, object]) -> str:
@@ -74,11 +73,6 @@ def plain_text(value: object) -> str:
         case dict():
             return ",".join(f"{name}={plain_text(one)}" for name, one in value.items())
     return str(value)
-
-
-def visible(text: str) -> str:
-    """Escape invisible characters: names may contain any."""
-    return _UNSEEN.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def state_text(state: str) -> str:

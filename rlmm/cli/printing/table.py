@@ -9,8 +9,9 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Final
 
+from rlmm.base.visible_text import visible
 from rlmm.cli.printing.answer import Printer, ValueFormat
-from rlmm.cli.printing.cells import RIGHT, cell, value_at, visible
+from rlmm.cli.printing.cells import RIGHT, cell, value_at
 from rlmm.cli.printing.documents import head_of
 
 if TYPE_CHECKING:

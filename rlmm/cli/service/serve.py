@@ -59,9 +59,10 @@ _POOL_S = 2.0
 
 @click.command(
     "serve",
-    epilog="Every key of docs/configuration.md is a flag as well. SIGTERM stops the service in "
-    "order, within shutdown_timeout_ms. SIGUSR1 writes snapshots of changed partitions. SIGHUP "
-    "loads the configuration again, applies logging.*, and loads changed tokens and certificates.",
+    epilog="Every key of docs/configuration.md but secrets is a flag as well. SIGTERM stops the "
+    "service in order, within shutdown_timeout_ms. SIGUSR1 writes snapshots of changed partitions. "
+    "SIGHUP loads the configuration again, applies logging.*, and loads changed tokens and "
+    "certificates.",
 )
 @source_options
 def serve_command(*, sources: ConfigurationSources) -> None:
