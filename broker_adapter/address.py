@@ -9,8 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from rlmm.base.loopback import is_loopback
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError
 from rlmm.wire.hello import TOKEN_CHARS_MAX
@@ -26,6 +27,7 @@ class UnixAddress:
     """A socket of this machine; whatever user may open its file may call."""
 
     path: Path | str
+    plaintext_token: ClassVar[bool] = True
 
     async def dial(self, make: Callable[[], P]) -> P:
         _, protocol = await asyncio.get_running_loop().create_unix_connection(make, str(self.path))
@@ -44,6 +46,8 @@ class TcpAddress:
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     server_hostname: str | None = None
     """The name in the service's certificate, where that is not *host*."""
+    plaintext_token: bool = False
+    """Whether a token is sent without *tls* to another machine, where all between can read it."""
 
     async def dial(self, make: Callable[[], P]) -> P:
         name = None if self.tls is None else self.server_hostname or self.host
@@ -64,6 +68,19 @@ class TcpAddress:
 
 
 Address = UnixAddress | TcpAddress
+
+
+def require_private(address: Address, transport: asyncio.BaseTransport) -> None:
+    """Refuse, by a `ConfigError`, to show a token where others could read it on its way."""
+    peer = transport.get_extra_info("peername")
+    is_encrypted = transport.get_extra_info("ssl_object") is not None
+    if address.plaintext_token or is_encrypted or is_loopback(peer):
+        return
+    msg = (
+        f"the token is not sent to {address}, which is another machine, without TLS: all between "
+        "could read it. Turn TLS on, or allow a plaintext token where the network is encrypted"
+    )
+    raise ConfigError(msg)
 
 
 def tls_context(

@@ -11,6 +11,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `folder_lock`: A lock for one folder.
 - `java_properties`: Java's properties files, read as `java.util.Properties` reads them.
 - `log_context`: The context of log lines.
+- `loopback`: Whether an address is this machine.
 - `loop_thread`: An event loop in a thread of its own, and blocking calls on it.
 - `old_names`: Modules that moved, under their old names, for one version.
 - `private_files`: Owners and modes of files with secrets, and of the data folder.

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rlmm.access.peer_credentials import is_loopback, tcp_peer
+from rlmm.access.peer_credentials import tcp_peer
 from rlmm.access.roles import Client, Role
+from rlmm.base.loopback import is_loopback
 from rlmm.errors import NotPermitted, TooBusy
 from rlmm.http.settings import LocalRole
 

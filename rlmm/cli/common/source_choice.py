@@ -59,6 +59,9 @@ _SOURCE = (
     ),
     _shared("--token-file", "File with the token for the service.", type=_FILE),
     switch("--tls", "Connect to HOST:PORT with TLS.", cls=SharedOption),
+    switch(
+        "--plaintext-token", "Send the token to another machine without TLS.", cls=SharedOption
+    ),
     _shared("--ca-file", "CA certificates, PEM. Implies TLS.", type=_FILE),
     _shared("--cert-file", "Client certificate, PEM.", type=_FILE),
     _shared("--key-file", "Private key of the certificate, PEM.", type=_FILE),
@@ -232,6 +235,7 @@ def _settings_of(flags: Mapping[str, Any]) -> SourceSettings:
         flags.get("snapshot_cache"),
         flags.get("timeout", 30_000) / 1_000,
         flags.get("partition_count"),
+        bool(flags.get("plaintext_token")),
     )
 
 
