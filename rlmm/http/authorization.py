@@ -84,10 +84,12 @@ class RequestAuthorizer:
 
 
 def _token(request: web.Request) -> str | None:
-    said = request.headers.get("Authorization")
-    if said is None:
+    said = request.headers.getall("Authorization", [])
+    if not said:
         return None
-    scheme, _, token = said.strip().partition(" ")
+    if len(said) > 1:
+        raise NotPermitted("a request has one Authorization: a proxy may have judged by another")
+    scheme, _, token = said[0].strip().partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise NotPermitted("a token is shown as Authorization: Bearer TOKEN")
     return token.strip()

@@ -132,7 +132,8 @@ class SecuritySettings:
     has the password of the store.
     """
     ssl_endpoint_identification_algorithm: str = "https"
-    """Empty: a broker's certificate may be made out for any name."""
+    """Empty: a broker's certificate may be made out for any name, which is warned of: the owner of
+    any certificate of a trusted authority can then pose as a broker."""
 
     def __post_init__(self) -> None:
         protocol = _choice("security.protocol", SecurityProtocol, self.security_protocol)
