@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rlmm.base.loopback import is_loopback
+from rlmm.base.private_files import require_private
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError
 from rlmm.wire.hello import TOKEN_CHARS_MAX
@@ -70,7 +71,7 @@ class TcpAddress:
 Address = UnixAddress | TcpAddress
 
 
-def require_private(address: Address, transport: asyncio.BaseTransport) -> None:
+def require_unread(address: Address, transport: asyncio.BaseTransport) -> None:
     """Refuse, by a `ConfigError`, to show a token where others could read it on its way."""
     peer = transport.get_extra_info("peername")
     is_encrypted = transport.get_extra_info("ssl_object") is not None
@@ -86,7 +87,13 @@ def require_private(address: Address, transport: asyncio.BaseTransport) -> None:
 def tls_context(
     ca_file: Path | str | None, certificate_file: Path | str | None, key_file: Path | str | None
 ) -> ssl.SSLContext:
-    """Return TLS with these files; without *ca_file* it trusts the system. Raises `ConfigError`."""
+    """
+    Return TLS with these files; without *ca_file* it trusts the system.
+
+    Raises `ConfigError`, also where every user of the machine may read the key.
+    """
+    if certificate_file:
+        require_private(Path(key_file or certificate_file), "the key in", gives_rights=False)
     try:
         context = ssl.create_default_context(cafile=ca_file or None)
         if certificate_file:
@@ -103,9 +110,10 @@ def _no_password() -> str:
 
 
 def token_in(path: Path | str | None) -> str | None:
-    """Read the token in a file; no message repeats it. Raises `ConfigError`."""
+    """Read the token in a private file; no message repeats it. Raises `ConfigError`."""
     if not path:
         return None
+    require_private(Path(path), "the token in", gives_rights=False)
     try:
         with Path(path).open(encoding="ascii") as file:
             token = file.read(TOKEN_CHARS_MAX + 2).strip()

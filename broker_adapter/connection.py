@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker_adapter.address import require_private
+from broker_adapter.address import require_unread
 from rlmm.errors import (
     AppendUncertain,
     InvalidArgument,
@@ -166,7 +166,7 @@ class ServiceConnection(asyncio.Protocol):
         Raises `ConfigError`, and sends nothing, where others could read its token.
         """
         if hello.token is not None and self._transport is not None:
-            require_private(address, self._transport)
+            require_unread(address, self._transport)
         value = await self.call("hello", [hello_value(hello)], deadline_s)
         answer = read_hello_answer(value)
         if answer.version not in hello.versions:

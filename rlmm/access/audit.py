@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.base.log_context import ANSWER
 from rlmm.base.threads import in_own_thread
@@ -33,11 +34,26 @@ _TEXT_CHARS_MAX: Final = 500
 REFUSED: Final = "refused"
 
 
+class _Entry(NamedTuple):
+    """What the event loop notes; the rest of a log record is made where it is written."""
+
+    at_s: float
+    message: str
+    fields: Mapping[str, object]
+
+    def record(self) -> logging.LogRecord:
+        made = _log.makeRecord(
+            LOGGER, logging.INFO, "", 0, self.message, (), None, extra=self.fields
+        )
+        made.created = self.at_s
+        return made
+
+
 class AuditLog:
     def __init__(self, *, is_on: bool = True) -> None:
         self._is_on = is_on
-        self._accepted: deque[logging.LogRecord] = deque()
-        self._refused: deque[logging.LogRecord] = deque()
+        self._accepted: deque[_Entry] = deque()
+        self._refused: deque[_Entry] = deque()
         self._ring = asyncio.Event()
         self.lost = 0
         """Entries that were not queued, as too many waited."""
@@ -76,7 +92,7 @@ class AuditLog:
 
     def _queue(
         self,
-        queue: deque[logging.LogRecord],
+        queue: deque[_Entry],
         most: int,
         message: str,
         client: Client | None,
@@ -88,8 +104,7 @@ class AuditLog:
         if len(queue) >= most:
             self.lost += 1
             return
-        extra = _fields(client, peer, fields)
-        queue.append(_log.makeRecord(LOGGER, logging.INFO, "", 0, message, (), None, extra=extra))
+        queue.append(_Entry(time.time(), message, _fields(client, peer, fields)))
         self._ring.set()
 
     async def run(self) -> None:
@@ -101,13 +116,13 @@ class AuditLog:
 
     def flush(self) -> None:
         """Write all entries that wait, the oldest first. Blocks."""
-        waiting: list[logging.LogRecord] = []
+        waiting: list[_Entry] = []
         for queue in (self._accepted, self._refused):
             with suppress(IndexError):
                 while True:
                     waiting.append(queue.popleft())
-        for record in sorted(waiting, key=lambda record: record.created):
-            _log.handle(record)
+        for entry in sorted(waiting, key=lambda entry: entry.at_s):
+            _log.handle(entry.record())
         lost = self.lost - self._lost_told
         if lost:
             self._lost_told += lost

@@ -22,6 +22,7 @@ from urllib.parse import urlencode, urlsplit
 from tenacity import Retrying, retry_if_result
 
 from rlmm.base.loopback import is_loopback
+from rlmm.base.private_files import require_private
 from rlmm.errors import ConfigError, LogNotPermitted
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def _over(
     try:
         made = connection.made
         if settings.token_file:
-            _require_private(endpoint, made)
+            _require_unread(endpoint, made)
             headers = {**headers, "Authorization": f"Bearer {_token(settings.token_file)}"}
         made.request("GET", target, headers=dict(headers))
         response = made.getresponse()
@@ -214,7 +215,7 @@ def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _require_private(endpoint: Endpoint, made: http.client.HTTPConnection) -> None:
+def _require_unread(endpoint: Endpoint, made: http.client.HTTPConnection) -> None:
     """Refuse to send the token where others could read it on its way."""
     if isinstance(made, http.client.HTTPSConnection) or endpoint.settings.is_plaintext_token:
         return
@@ -230,8 +231,11 @@ def _require_private(endpoint: Endpoint, made: http.client.HTTPConnection) -> No
 
 def _token(path: str) -> str:
     try:
+        require_private(Path(path), "the token file", gives_rights=False)
         with Path(path).open("rb") as file:
             token = file.read(_TOKEN_BYTES_MAX).decode("ascii").strip()
+    except ConfigError as error:
+        raise LogNotPermitted(str(error)) from error
     except OSError as error:
         msg = f"the token file {path} cannot be read: {error.strerror}"
         raise LogNotPermitted(msg) from error

@@ -300,6 +300,7 @@ async def test_token_when_the_sidecar_is_another_machine_without_tls_then_is_not
     """A token goes by plain HTTP within this machine alone, unless that is allowed."""
     monkeypatch.setattr(sidecar_http, "is_loopback", lambda _: False)
     token_file = tmp_path / "token"
+    token_file.touch(0o600)
     token_file.write_text("a-token-0123456789abcdef\n")
     async with scripted_server(WHOLE) as server:
         options: Any = {"token_file": str(token_file), "is_plaintext_token": is_allowed}
@@ -308,4 +309,5 @@ async def test_token_when_the_sidecar_is_another_machine_without_tls_then_is_not
         else:
             with pytest.raises(ConfigError, match="--source-plaintext-token"):
                 await read_of(server, **options)
+            await until(lambda: server.connections == 1)
     assert ["Bearer a-token" in head for head in server.heads] == [True] * is_allowed
