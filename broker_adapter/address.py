@@ -9,8 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from rlmm.base.loopback import is_loopback
+from rlmm.base.private_files import require_private
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError
 from rlmm.wire.hello import TOKEN_CHARS_MAX
@@ -26,6 +28,7 @@ class UnixAddress:
     """A socket of this machine; whatever user may open its file may call."""
 
     path: Path | str
+    plaintext_token: ClassVar[bool] = True
 
     async def dial(self, make: Callable[[], P]) -> P:
         _, protocol = await asyncio.get_running_loop().create_unix_connection(make, str(self.path))
@@ -44,6 +47,8 @@ class TcpAddress:
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     server_hostname: str | None = None
     """The name in the service's certificate, where that is not *host*."""
+    plaintext_token: bool = False
+    """Whether a token is sent without *tls* to another machine, where all between can read it."""
 
     async def dial(self, make: Callable[[], P]) -> P:
         name = None if self.tls is None else self.server_hostname or self.host
@@ -66,10 +71,29 @@ class TcpAddress:
 Address = UnixAddress | TcpAddress
 
 
+def require_unread(address: Address, transport: asyncio.BaseTransport) -> None:
+    """Refuse, by a `ConfigError`, to show a token where others could read it on its way."""
+    peer = transport.get_extra_info("peername")
+    is_encrypted = transport.get_extra_info("ssl_object") is not None
+    if address.plaintext_token or is_encrypted or is_loopback(peer):
+        return
+    msg = (
+        f"the token is not sent to {address}, which is another machine, without TLS: all between "
+        "could read it. Turn TLS on, or allow a plaintext token where the network is encrypted"
+    )
+    raise ConfigError(msg)
+
+
 def tls_context(
     ca_file: Path | str | None, certificate_file: Path | str | None, key_file: Path | str | None
 ) -> ssl.SSLContext:
-    """Return TLS with these files; without *ca_file* it trusts the system. Raises `ConfigError`."""
+    """
+    Return TLS with these files; without *ca_file* it trusts the system.
+
+    Raises `ConfigError`, also where every user of the machine may read the key.
+    """
+    if certificate_file:
+        require_private(Path(key_file or certificate_file), "the key in", gives_rights=False)
     try:
         context = ssl.create_default_context(cafile=ca_file or None)
         if certificate_file:
@@ -86,9 +110,10 @@ def _no_password() -> str:
 
 
 def token_in(path: Path | str | None) -> str | None:
-    """Read the token in a file; no message repeats it. Raises `ConfigError`."""
+    """Read the token in a private file; no message repeats it. Raises `ConfigError`."""
     if not path:
         return None
+    require_private(Path(path), "the token in", gives_rights=False)
     try:
         with Path(path).open(encoding="ascii") as file:
             token = file.read(TOKEN_CHARS_MAX + 2).strip()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker_adapter.address import require_unread
 from rlmm.errors import (
     AppendUncertain,
     InvalidArgument,
@@ -158,8 +159,14 @@ class ServiceConnection(asyncio.Protocol):
         if waited:
             await asyncio.wait(waited, timeout=timeout_s)
 
-    async def greet(self, hello: ClientHello, deadline_s: float) -> HelloAnswer:
-        """Send `hello`, and return its answer. Its limits hold from now on."""
+    async def greet(self, hello: ClientHello, deadline_s: float, address: Address) -> HelloAnswer:
+        """
+        Send `hello` to *address*, and return its answer, whose limits hold from now on.
+
+        Raises `ConfigError`, and sends nothing, where others could read its token.
+        """
+        if hello.token is not None and self._transport is not None:
+            require_unread(address, self._transport)
         value = await self.call("hello", [hello_value(hello)], deadline_s)
         answer = read_hello_answer(value)
         if answer.version not in hello.versions:
@@ -234,7 +241,7 @@ class ServiceDialer:
             async with aside:
                 connection = await self.dial(deadline_s)
                 try:
-                    return await connection.greet(self._hello, deadline_s)
+                    return await connection.greet(self._hello, deadline_s, self._address)
                 finally:
                     connection.end(SidecarUnavailable("it has told what it was asked for"))
         except TimeoutError:

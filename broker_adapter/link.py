@@ -293,7 +293,7 @@ class ServiceLink:
         deadline_s = self._loop.time() + self._settings.connect_timeout_s
         connection = await self._dialling.dial(deadline_s)
         try:
-            self.server = await connection.greet(self._hello, deadline_s)
+            self.server = await connection.greet(self._hello, deadline_s, self._address)
             self._assignment.room = MessageRoom.of(self.server.limits)
             self._takeover.refuted()
             self._unheard, self._refused = 0, None

@@ -137,7 +137,8 @@ def configuration_reference(*sections: str) -> str:
 
 
 def _key_row(key: Key) -> tuple[str, ...]:
-    spellings = f"`{key.path}`<br>`{key.env}`<br>`{key.flag}`"
+    names = (key.path, key.env) if key.is_secret else (key.path, key.env, key.flag)
+    spellings = "<br>".join(f"`{name}`" for name in names)
     default = "not set" if key.default is None else f"`{text(key.default)}`"
     reason = key.reason.replace("|", "\\|")
     return spellings, str(key.allowed), default.replace("``", "empty"), reason

@@ -6,6 +6,7 @@ Invariant: an unidentified client has no rights, and no text of this package hol
 May be imported by `rlmm.cli`, `rlmm.config`, `rlmm.http`, `rlmm.sidecar`,
 `spark_tiering.segment_reading`.
 
+- `audit`: The audit log of writes, assignments, takeovers and refusals.
 - `authentication`: The authentication of clients.
 - `handshakes`: TLS handshakes of one listener.
 - `limits`: Limits of one client.

@@ -14,10 +14,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from rlmm.access.audit import AuditLog
 from rlmm.access.handshakes import Handshakes
 from rlmm.access.limits import ClientLimits
-from rlmm.access.roles import Client, Grant, Role, read_grants
-from rlmm.access.settings import UnixRole
+from rlmm.access.roles import NAME_KINDS, Client, Grant, Role, grant_of, read_grants
+from rlmm.access.settings import UnassignedWrites, UnixRole
 from rlmm.access.tls import ServerTls
 from rlmm.access.tokens import Tokens, digest_of, read_tokens, read_tokens_file
 from rlmm.access.watched_files import FromFiles
@@ -53,6 +54,8 @@ class AccessStatistics:
     clients: Mapping[str, ClientFigures]
     """By name, as many as have grants."""
     handshakes: Mapping[str, Mapping[str, int]]
+    audit_lost: int
+    """Entries of the audit log that were not written, as too many waited."""
 
 
 class Authenticator:
@@ -70,6 +73,7 @@ class Authenticator:
         """Read the settings' files; a client with *own_token* may read. Raises `ConfigError`."""
         self._settings = access
         self._grants = read_grants(access.client_names)
+        _warn_of_any_kind(self._grants)
         self._said = {} if access.tokens is None else read_tokens(access.tokens.value, _VARIABLE)
         self._own = Tokens({})
         if own_token is not None:
@@ -79,6 +83,7 @@ class Authenticator:
         self._tls = None if tls.certificate_file is None else ServerTls(tls, wall_s)
         self._handshakes: dict[str, Handshakes] = {}
         self._asked = asyncio.Event()
+        self.audit = AuditLog(is_on=access.audit)
         self._identified: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
         self.limits = ClientLimits(
@@ -122,7 +127,7 @@ class Authenticator:
 
     def _by_peer(self, peer: Peer) -> Client:
         for name in peer.client_names:
-            grant = self._grants.get(name)
+            grant = grant_of(name, self._grants)
             if grant is not None:
                 return Client(grant.name, grant.role, grant.broker_id)
         if peer.transport == "unix" and self._settings.unix_role != UnixRole.NONE:
@@ -141,7 +146,14 @@ class Authenticator:
     def _refuse(self, peer: Peer, reason: str, message: str) -> NoReturn:
         self._refused[reason] += 1
         _log.debug("not let in from %s: %s", peer.where, reason)
-        raise NotPermitted(message)
+        error = NotPermitted(message)
+        self.audit.refuse("credentials", None, peer, error, reason=reason)
+        raise error
+
+    @property
+    def refuses_unassigned(self) -> bool:
+        """Whether no client may store an event of a partition that is not assigned."""
+        return self._settings.unassigned_writes is UnassignedWrites.REFUSE
 
     @property
     def knows_somebody(self) -> bool:
@@ -207,6 +219,18 @@ class Authenticator:
             refused={reason: self._refused[reason] for reason in REFUSALS},
             clients=self.limits.figures(),
             handshakes={name: one.counts for name, one in self._handshakes.items()},
+            audit_lost=self.audit.lost,
+        )
+
+
+def _warn_of_any_kind(grants: Mapping[str, Grant]) -> None:
+    names = [name for name in grants if not name.startswith(NAME_KINDS)]
+    if names:
+        _log.warning(
+            "access.client_names gives a role to a name of any kind (URI, DNS name or common "
+            "name): write %s before each of %s",
+            ", ".join(NAME_KINDS),
+            ", ".join(names),
         )
 
 

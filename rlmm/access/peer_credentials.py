@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING
 
 from rlmm.access.roles import Peer
 from rlmm.access.tls import names_of
+from rlmm.base.loopback import is_loopback
 
 if TYPE_CHECKING:
     import asyncio
@@ -29,14 +29,3 @@ def address_of(transport: asyncio.BaseTransport) -> str:
     """Return the address of a TCP connection, without its port; empty for the Unix socket."""
     address = transport.get_extra_info("peername")
     return str(address[0]) if isinstance(address, tuple) else ""
-
-
-def is_loopback(address: object) -> bool:
-    if not isinstance(address, tuple):
-        return False
-    try:
-        found = ipaddress.ip_address(str(address[0]).partition("%")[0])
-    except ValueError:
-        return False
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (mapped or found).is_loopback

@@ -9,12 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from rlmm.errors import ConfigError, NotPermitted
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 ANYBODY: Final = "any"
 _NAME: Final = re.compile(r"[!-~]{1,256}", re.ASCII)
+NAME_KINDS: Final = ("URI:", "DNS:", "CN:")
+"""What may stand before the name of a certificate: the only kind of name that it then fits."""
 _BROKER_ID_MAX: Final = 2**31 - 1
 
 
@@ -38,7 +43,7 @@ class Peer:
     transport: Literal["unix", "tcp"]
     uid: int | None = None
     client_names: tuple[str, ...] = ()
-    """Of a certificate that was verified, the most telling one first."""
+    """Of a certificate that was verified, each behind its kind, the most telling one first."""
     is_private: bool = True
     """Whether the transport is encrypted, or within this machine."""
     address: str = ""
@@ -113,8 +118,22 @@ def read_grant(name: str, text: str, where: str) -> Grant:
     return Grant(name, role, int(digits))
 
 
+def grant_of(name: str, grants: Mapping[str, Grant]) -> Grant | None:
+    """Return the grant of a certificate's name with its kind; one without a kind fits every one."""
+    found = grants.get(name)
+    if found is not None or not name.startswith(NAME_KINDS):
+        return found
+    bare = name.partition(":")[2]
+    # A common name may begin like a kind: it must not pass for another one.
+    return None if bare.startswith(NAME_KINDS) else grants.get(bare)
+
+
 def read_grants(texts: tuple[str, ...]) -> dict[str, Grant]:
-    """Parse `NAME=ROLE` or `NAME=broker:BROKER_ID` into a map by name; raises `ConfigError`."""
+    """
+    Parse `NAME=ROLE` or `NAME=broker:BROKER_ID` into a map by name; raises `ConfigError`.
+
+    A name may begin with one of `NAME_KINDS`.
+    """
     found: dict[str, Grant] = {}
     for text in texts:
         name, _, granted = text.rpartition("=")

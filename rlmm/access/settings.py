@@ -25,6 +25,13 @@ class UnixRole(StrEnum):
     ADMIN = "admin"
 
 
+class UnassignedWrites(StrEnum):
+    """What a client gets that asks to store an event of a partition which is not assigned."""
+
+    STORE = "store"
+    REFUSE = "refuse"
+
+
 class ClientCertificates(StrEnum):
     """Tells whether the service requests certificates of clients."""
 
@@ -45,16 +52,19 @@ class AccessSettings:
     tokens_file: Path | None = None
     """File of tokens: a line `NAME ROLE TOKEN` for each, with `broker:ID` as the role of a token
     that speaks for one broker, and `sha256:` with 64 hexadecimal digits in place of a token.
-    Refused where every user of the machine may read it. Not set: there are no tokens but those of
-    `access.tokens`, so that nobody gets in over a network before somebody is let in."""
+    Refused where another user may read or change it, see `docs/security.md`. Not set: there are no
+    tokens but those of `access.tokens`, so that nobody gets in over a network before somebody is
+    let in."""
     tokens: Secret | None = None
-    """The same lines, divided by line breaks or semicolons, for the environment; a flag can be read
-    by every user of the machine. Taken at the start, while the file is read again when it changes.
-    Not set: none."""
+    """The same lines, divided by line breaks or semicolons, for the environment; there is no flag,
+    which every user of the machine could read. Taken at the start, while the file is read again
+    when it changes. Not set: none."""
     client_names: tuple[str, ...] = ()
-    """Who certificates are made out for and what they may, as `NAME=ROLE` or `NAME=broker:ID`; the
-    name is a URI, a DNS name or the common name of the certificate. Empty: a certificate alone lets
-    nobody in, because who signs certificates seldom means to give rights by it."""
+    """Who certificates are made out for and what they may, as `NAME=ROLE` or `NAME=broker:ID`, with
+    `URI:`, `DNS:` or `CN:` before the name for its kind. A name without a kind fits all three and
+    is warned of. The common name counts only where a certificate has no alternative name, and of
+    several the last one. Empty: a certificate alone lets nobody in, because who signs certificates
+    seldom means to give rights by it."""
     unix_role: UnixRole = UnixRole.ADMIN
     """What may be done through the Unix socket without a token. The default follows the mode of the
     socket's file: who may open it is the user of the service itself, who can do everything anyway.
@@ -69,6 +79,17 @@ class AccessSettings:
     client_requests_per_second_max: int | None = None
     """Requests of one client in a second; more are refused as too busy. Not set: no limit, because
     brokers ask in bursts, and what one connection can hold up is bounded without it."""
+    unassigned_writes: UnassignedWrites = UnassignedWrites.STORE
+    """What happens to a write that asks to be stored although its partition is not assigned to the
+    client's broker, or not to this service. `store`: it is stored, as Kafka does. `refuse`: it is
+    refused as not assigned, so that a client has to `assign` the partition to its broker first,
+    which the audit log shows. The default is Kafka's, as a broker may write before it has reported
+    a new leader."""
+    audit: bool = True
+    """Whether the logger `rlmm.audit` writes a line for each write, assignment and takeover of a
+    client, and for refused credentials, roles and rates. Reads are not logged. On by default: a
+    segment takes four writes in its life, and without the lines nothing shows which client deleted
+    it."""
     refresh_ms: int = 10_000
     """How often the files of tokens and certificates are looked at; SIGHUP looks at once. A change
     of a mounted secret takes a minute to arrive anyway, and a look is a call or two for each
@@ -87,9 +108,11 @@ class TlsSettings:
     """The service's certificate, with those of who signed it behind it. Not set: connections are
     not encrypted."""
     key_file: Path | None = None
-    """Its private key. Not set: it stands in the file of the certificate."""
+    """Its private key, in a file that no other user may read. Not set: it stands in the file of the
+    certificate."""
     key_password: Secret | None = None
-    """What opens an encrypted private key; best given by the environment. Not set: see the next."""
+    """What opens an encrypted private key; given by the environment or a private
+    file, as secrets are no flags. Not set: see the next."""
     key_password_file: Path | None = None
     """A file with that password, read again with the key. Not set: the key is not encrypted."""
     client_ca_file: Path | None = None

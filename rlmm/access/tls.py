@@ -10,19 +10,17 @@ from __future__ import annotations
 import logging
 import re
 import ssl
-import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.access.settings import ClientCertificates, TlsVersion
-from rlmm.access.tokens import require_private
 from rlmm.access.watched_files import FromFiles, text_of
+from rlmm.base.private_files import require_private
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from rlmm.access.settings import TlsSettings
 
@@ -152,15 +150,21 @@ def _context(settings: TlsSettings) -> ssl.SSLContext:
 def _load_chain(context: ssl.SSLContext, settings: TlsSettings) -> None:
     certificate = settings.certificate_file
     assert certificate is not None
-    key = settings.key_file or certificate
+    key, named = (
+        (certificate, "certificate_file")
+        if settings.key_file is None
+        else (
+            settings.key_file,
+            "key_file",
+        )
+    )
+    require_private(key, f"tls.{named}")
     # Without any password at all the library would ask for one at the terminal.
     try:
         context.load_cert_chain(certificate, key, password=_password(settings))
     except (OSError, ValueError) as error:  # the latter: a password too long to be one
         msg = f"tls.certificate_file {certificate} with the key in {key} cannot be used: "
         raise ConfigError(msg + _reason(error)) from error
-    if _is_open_to_all(key):
-        _log.warning("the private key %s may be read by every user of the machine", key)
 
 
 def _password(settings: TlsSettings) -> str:
@@ -171,13 +175,6 @@ def _password(settings: TlsSettings) -> str:
         return ""
     require_private(path, "tls.key_password_file")
     return text_of(path, "tls.key_password_file").rstrip("\r\n")
-
-
-def _is_open_to_all(path: Path) -> bool:
-    try:
-        return bool(path.stat().st_mode & stat.S_IROTH)
-    except OSError:
-        return False
 
 
 def _reason(error: OSError | ValueError) -> str:
@@ -196,7 +193,7 @@ _UTC_TIME: Final = 0x17
 _GENERALIZED_TIME: Final = 0x18
 _FORMS: Final = {_UTC_TIME: "%y%m%d%H%M%SZ", _GENERALIZED_TIME: "%Y%m%d%H%M%SZ"}
 _NAME_CHARS_MAX: Final = 256
-_KINDS: Final = ("URI", "DNS")
+_SAN: Final = ("URI", "DNS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +214,23 @@ def validity_of(pem: str) -> Validity:
 
 
 def names_of(certificate: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the names in a result of `getpeercert`: URIs, DNS names, then common names."""
+    """
+    Return the names in a result of `getpeercert`, each behind its kind: `URI:`, `DNS:` or `CN:`.
+
+    A common name counts only in a certificate without any alternative name, and of several only
+    the last one: authorities check alternative names, and let the requester choose the rest.
+    """
     alternatives = certificate.get("subjectAltName", ())
     subject = certificate.get("subject", ())
     assert isinstance(alternatives, tuple), alternatives
     assert isinstance(subject, tuple), subject
-    found = [str(value) for wanted in _KINDS for kind, value in alternatives if kind == wanted] + [
-        str(value) for part in subject for kind, value in part if kind == "commonName"
-    ]
-    return tuple(dict.fromkeys(name for name in found if 0 < len(name) <= _NAME_CHARS_MAX))
+    found = [(one, str(value)) for one in _SAN for kind, value in alternatives if kind == one]
+    if not alternatives:
+        common = [str(value) for part in subject for kind, value in part if kind == "commonName"]
+        found = [("CN", name) for name in common[-1:]]
+    return tuple(
+        dict.fromkeys(f"{kind}:{name}" for kind, name in found if 0 < len(name) <= _NAME_CHARS_MAX)
+    )
 
 
 def _validity(der: bytes) -> Validity:

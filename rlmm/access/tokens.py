@@ -12,12 +12,12 @@ import hmac
 import os
 import re
 import secrets
-import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from rlmm.access.roles import read_grant
 from rlmm.access.watched_files import text_of
+from rlmm.base.private_files import require_private
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -110,21 +110,6 @@ def read_tokens_file(path: Path) -> dict[bytes, Grant]:
 
 
 _LINES: Final = re.compile(r"\n")
-
-
-def require_private(path: Path, key: str) -> None:
-    """Refuse a secret file that every user of the machine may read or change."""
-    try:
-        mode = path.stat().st_mode
-    except OSError as error:
-        msg = f"{key} {path} cannot be read: {error.strerror}"
-        raise ConfigError(msg) from error
-    if mode & (stat.S_IROTH | stat.S_IWOTH):
-        msg = (
-            f"{key} {path} must not be open to every user of the machine, its mode is "
-            f"{stat.S_IMODE(mode):04o}: chmod o= {path}"
-        )
-        raise ConfigError(msg)
 
 
 def _digest_in(text: str, at: str) -> bytes:

@@ -13,7 +13,7 @@ import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from rlmm.base.private_files import make_private_folder, open_regular
+from rlmm.base.private_files import make_private_folder, open_regular, require_own_folder
 from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rlmm.errors import RlmmError
 
 LOCK = "rlmm.lock"
+DATA_FOLDER = "data_dir"
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors of a full disk, which passes without a change of the configuration."""
@@ -32,14 +33,15 @@ _NOT_WRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM} | NO_ROOM
 
 @contextmanager
 def folder_lock(
-    folder: Path, *, is_observer: bool = False, name: str = "data_dir"
+    folder: Path, *, is_observer: bool = False, name: str = DATA_FOLDER
 ) -> Iterator[None]:
     """
     Hold *folder*, and make it where it is absent; *name* names it in errors.
 
     Raises `FolderInUse` if another user holds it, `ConfigError` if it cannot be written, and
     `LogUnavailable` if its disk is full. The lock of a dead process does not count. An observer
-    that cannot write the folder only makes sure that no writer holds it.
+    that cannot write the folder only makes sure that no writer holds it. A data folder that other
+    users may have filled is refused by a `ConfigError`.
     """
     lock, is_written = _opened(folder, name, is_observer=is_observer)
     if lock is None:
@@ -114,6 +116,8 @@ def _opened(folder: Path, name: str, *, is_observer: bool) -> tuple[int | None, 
     """Return the lock file, and whether it may be written; None where an observer finds none."""
     try:
         make_private_folder(folder)
+        if name == DATA_FOLDER and not (is_observer and not os.access(folder, os.W_OK)):
+            require_own_folder(folder, name)
         return open_regular(folder / LOCK, os.O_RDWR | os.O_CREAT), True
     except OSError as error:
         if not (is_observer and error.errno in _NOT_WRITABLE):

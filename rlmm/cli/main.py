@@ -7,7 +7,6 @@ of the service failed, 6 a part did not stop in time.
 from __future__ import annotations
 
 import importlib
-import traceback
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +14,7 @@ import click
 
 from rlmm.base.version import __version__
 from rlmm.cli.common.commands import SHORT_HELP, SUBCOMMANDS, WITH_OWN_VARIABLES
-from rlmm.cli.common.exit_codes import EXIT_INTERRUPTED, EXIT_USAGE, error_line
+from rlmm.cli.common.exit_codes import EXIT_INTERRUPTED, EXIT_USAGE, echo_traceback, error_line
 from rlmm.cli.common.shared_flags import command_prefix, flags_behind, name_variables
 from rlmm.errors import EngineUnfit, RlmmError
 
@@ -73,7 +72,7 @@ class CommandGroup(click.Group):
             ctx.exit(EXIT_INTERRUPTED)
         except RlmmError as error:
             if ctx.params.get("is_debug"):
-                traceback.print_exception(error)
+                echo_traceback(error)
             with suppress(OSError):  # nobody reads it: the exit code says it as well
                 click.echo(error_line(error), err=True)
             ctx.exit(error.exit_code)

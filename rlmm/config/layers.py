@@ -13,6 +13,7 @@ import tomllib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from rlmm.base.private_files import require_private
 from rlmm.config.kafka_names import CLIENT_ALIASES, KafkaSetting, client_values
 from rlmm.config.keys import ENV_PREFIX, KEYS, name_of, nearest
 from rlmm.errors import ConfigError
@@ -111,8 +112,9 @@ def _prefix_of(variable: str, prefixes: Iterable[str]) -> str:
 
 
 def toml_layer(path: Path) -> Layer:
+    """Read the TOML file; one with secrets must be private."""
     try:
-        return _toml_layer(path)
+        layer = _toml_layer(path)
     except OSError as error:
         msg = f"the configuration file {path} cannot be read: {error.strerror}"
         raise ConfigError(msg) from error
@@ -120,6 +122,10 @@ def toml_layer(path: Path) -> Layer:
         # Beside what the parser objects to: numbers of thousands of digits, too deep tables.
         msg = f"the configuration file {path} is no TOML: {error}"
         raise ConfigError(msg) from error
+    names = [name for one in (layer, *layer.clusters.values()) for name in one.values]
+    if any(KEYS[name].is_secret for name in names):
+        require_private(path, "the configuration file")
+    return layer
 
 
 def file_bytes(path: Path) -> bytes:

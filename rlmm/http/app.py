@@ -12,7 +12,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
-from aiohttp.http import HttpProcessingError
+from aiohttp.http import HttpProcessingError, HttpVersion10
 
 from rlmm.errors import InvalidArgument, NotFound, NotPermitted, RlmmError, TooBusy, UnknownMethod
 from rlmm.http import queries as questions
@@ -110,6 +110,12 @@ class HttpApi:
     ) -> web.StreamResponse:
         route = request.match_info.route.resource
         path = "other" if route is None else route.canonical
+        if request.version < HttpVersion10:
+            # A proxy in front may take the next bytes for a request of its own.
+            refused = refusal(InvalidArgument("a request names its version of HTTP"), 400)
+            refused.force_close()
+            self._figures.count(path, refused.status)
+            return refused
         try:
             with self._connections.request(request.protocol):
                 # Of many in one go one is answered in each pass: others have turns in between.
@@ -141,10 +147,11 @@ class HttpApi:
                 try:
                     self._connections.enter(request.protocol, client)
                 except TooBusy as error:
+                    self._entry.refused("connection", client, request, error)
                     response = refusal(error)
                     response.force_close()
                     return response
-                self._entry.admit(client)
+                self._entry.admit(client, request)
             values = read_parameters(route.parameters, request.query.items())
             asked = AuthorizedRequest(request, client, values)
             if route.asks is not AccessRule.READER:

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rlmm.access.peer_credentials import is_loopback, tcp_peer
+from rlmm.access.peer_credentials import tcp_peer
 from rlmm.access.roles import Client, Role
-from rlmm.errors import NotPermitted
+from rlmm.base.loopback import is_loopback
+from rlmm.errors import NotPermitted, TooBusy
 from rlmm.http.settings import LocalRole
 
 if TYPE_CHECKING:
     from aiohttp import web
 
     from rlmm.access.authentication import Authenticator
+    from rlmm.errors import RlmmError
     from rlmm.http.settings import HttpSettings
 
 LOCAL: Final = Client("this-machine", Role.READER, is_limited=False)
 _FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Real-IP", "Via")
+_METHOD_CHARS_MAX: Final = 200
 _LOCAL_NAMES: Final = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -44,17 +47,28 @@ class RequestAuthorizer:
             return LOCAL
         return self._door.identify(peer, token)
 
-    def admit(self, client: Client) -> None:
+    def admit(self, client: Client, request: web.Request) -> None:
         """
         Let a known client ask once more.
 
         Raises `NotPermitted` for the client of one broker, which is answered by frames alone, and
         `TooBusy` for a client that asks too often.
         """
-        client.require_broker(None)
-        meter = self._door.limits.meter(client)
-        if meter is not None:
-            meter(0)
+        try:
+            client.require_broker(None)
+            meter = self._door.limits.meter(client)
+            if meter is not None:
+                meter(0)
+        except (NotPermitted, TooBusy) as error:
+            self.refused("request", client, request, error)
+            raise
+
+    def refused(self, action: str, client: Client, request: web.Request, error: RlmmError) -> None:
+        """Note a refusal in the audit log."""
+        if request.transport is not None:
+            peer = tcp_peer(request.transport)
+            method = f"{request.method} {request.path}"[:_METHOD_CHARS_MAX]
+            self._door.audit.refuse(action, client, peer, error, method=method)
 
     def _may_be_anonymous(self, request: web.Request) -> bool:
         transport = request.transport
@@ -70,10 +84,12 @@ class RequestAuthorizer:
 
 
 def _token(request: web.Request) -> str | None:
-    said = request.headers.get("Authorization")
-    if said is None:
+    said = request.headers.getall("Authorization", [])
+    if not said:
         return None
-    scheme, _, token = said.strip().partition(" ")
+    if len(said) > 1:
+        raise NotPermitted("a request has one Authorization: a proxy may have judged by another")
+    scheme, _, token = said[0].strip().partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise NotPermitted("a token is shown as Authorization: Bearer TOKEN")
     return token.strip()

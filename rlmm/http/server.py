@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from rlmm.access.peer_credentials import is_loopback
+from rlmm.base.loopback import is_loopback
 from rlmm.errors import ConfigError, InvalidArgument, RlmmError
 from rlmm.http.app import SERVER, HttpApi, refusal, refused_by_status
 from rlmm.http.authorization import RequestAuthorizer

@@ -105,8 +105,8 @@ class SecuritySettings:
     sasl_username: str | None = None
     """The user of PLAIN and SCRAM. Not set: the user of `sasl.jaas.config`."""
     sasl_password: Secret | None = None
-    """That user's password; best given by environment variable or a `client.properties`, because
-    other users of the machine can read a process's flags. Not set: that of the
+    """That user's password, given by environment variable or a private file: there is no flag,
+    because other users of the machine could read it. Not set: that of the
     `sasl.jaas.config`."""
     token_provider: TokenProvider | None = field(default=None, repr=False)
     """Gives the tokens of OAUTHBEARER."""
@@ -131,7 +131,8 @@ class SecuritySettings:
     has the password of the store.
     """
     ssl_endpoint_identification_algorithm: str = "https"
-    """Empty: a broker's certificate may be made out for any name."""
+    """Empty: a broker's certificate may be made out for any name, which is warned of: the owner of
+    any certificate of a trusted authority can then pose as a broker."""
 
     def __post_init__(self) -> None:
         protocol = _choice("security.protocol", SecurityProtocol, self.security_protocol)

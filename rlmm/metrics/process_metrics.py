@@ -313,6 +313,11 @@ ACCESS: Final[tuple[Metric, ...]] = (
         _clients(lambda found: found.requests_refused),
         "Requests of a client beyond `access.client_requests_per_second_max`.", "It rises.",
     ),
+    one(
+        "rlmm_audit_entries_lost_total", COUNTER, _access(lambda found: found.audit_lost),
+        "Entries of the audit log that were not written, as too many waited for the stream.",
+        "It rises: the reader of the log lines is too slow, or many clients are refused at once.",
+    ),
 )  # fmt: skip
 
 HTTP: Final[tuple[Metric, ...]] = (

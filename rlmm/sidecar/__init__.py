@@ -7,6 +7,7 @@ answer is as true as the engine's.
 May be imported by `rlmm.config`, `rlmm.process`.
 
 - `answer_writes`: Writes the answers of one connection, and counts those that its client leaves.
+- `assignment_requests`: Changes of what a broker leads and follows.
 - `broker_starts`: The starts of one broker, and its partitions.
 - `broker_assignments`: The brokers of a cluster, and the assignment that follows from them.
 - `cluster_discovery`: The engines of the process, and clusters that brokers report.
@@ -20,6 +21,7 @@ May be imported by `rlmm.config`, `rlmm.process`.
 - `log_queries`: Answers bounds and record batches of the log itself.
 - `operator_queries`: Pages of user partitions, and state images.
 - `places`: Places of connections, and which one goes when all are taken.
+- `request_audit`: Entries of the audit log about one session.
 - `session`: The requests of one client, from its hello on, checked against its role.
 - `settings`: Addresses and limits of the frame server.
 - `socket_reads`: Reads plain sockets by one epoll for all connections.

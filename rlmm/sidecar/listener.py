@@ -16,8 +16,9 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rlmm.access.peer_credentials import is_loopback, tcp_peer
+from rlmm.access.peer_credentials import tcp_peer
 from rlmm.access.roles import Peer
+from rlmm.base.loopback import is_loopback
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError
 from rlmm.sidecar.connection import ClientConnection

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rlmm.access.roles import Role
-from rlmm.errors import NotPermitted, NotReady, ProtocolError, Stopped, UnknownMethod
+from rlmm.errors import (
+    NotPermitted,
+    NotReady,
+    ProtocolError,
+    Stopped,
+    TooBusy,
+    UnknownMethod,
+)
+from rlmm.sidecar import assignment_requests as assignment
 from rlmm.sidecar import log_queries as history
 from rlmm.sidecar import operator_queries as looking
 from rlmm.sidecar import waiting_requests as waiting
@@ -30,6 +38,7 @@ from rlmm.sidecar.dispatch import (
     require_sound,
 )
 from rlmm.sidecar.operator_queries import OpenImage
+from rlmm.sidecar.request_audit import RequestAudit
 from rlmm.sidecar.turns import Turns
 from rlmm.views.values import in_milliseconds
 from rlmm.wire.hello import HelloAnswer, ServiceLimits, agree, hello_answer_value, read_hello
@@ -73,8 +82,8 @@ class SessionContext:
 
 class ClientSession:
     __slots__ = (
-        "_bounds", "_client", "_context", "_engine", "_reads", "broker", "hello", "image",
-        "log_reads", "meter",
+        "_audit", "_bounds", "_client", "_context", "_engine", "_reads", "broker",
+        "hello", "image", "log_reads", "meter",
     )  # fmt: skip
 
     def __init__(self, context: SessionContext) -> None:
@@ -85,6 +94,7 @@ class ClientSession:
         self._reads: PartitionQueries | None = None
         self._client: Client | None = None
         """Counts as one connection of the client."""
+        self._audit: RequestAudit | None = None
         self.broker: BrokerStart | None = None
         self.meter: Callable[[int], None] | None = None
         """Called with the bytes of each request of a client with a rate limit; may raise `TooBusy`.
@@ -112,6 +122,16 @@ class ClientSession:
         return self.client.name if self.client.is_limited else ""
 
     @property
+    def audit(self) -> RequestAudit:
+        audit = self._audit
+        assert audit is not None
+        return audit
+
+    @property
+    def refuses_unassigned(self) -> bool:
+        return self._context.door.refuses_unassigned
+
+    @property
     def is_welcome(self) -> bool:
         return self._client is None or self._context.door.is_valid(self._client)
 
@@ -132,9 +152,15 @@ class ClientSession:
         version = agree(hello.versions)
         door = self._context.door
         client = door.identify(peer, hello.token)
-        client.require_broker(hello.broker_id)
-        door.limits.enter(client)
-        self.hello, self._client, self.meter = hello, client, door.limits.meter(client)
+        audit = self._audit = RequestAudit(door.audit, client, peer)
+        try:
+            client.require_broker(hello.broker_id)
+            door.limits.enter(client)
+        except (NotPermitted, TooBusy) as error:
+            audit.refuse("connection", error)
+            raise
+        self.hello, self._client = hello, client
+        self.meter = audit.metered(door.limits.meter(client))
         try:
             self._wake_log()
             engine = self.engine()
@@ -258,12 +284,17 @@ class ClientSession:
             event = read_event(method, args)
             said = args[-1] if _has_options(found, args) else None
             options = read_write_options(said, self._bounds.timeout_ms_max)
-            self._require(found)
-            self.client.require_author(event_broker(event))
-            return waiting.write(self, event, options)
+            with self.audit.judging_write(method, event):
+                self._require_rights(found)
+                self.client.require_author(event_broker(event))
+            return waiting.write(self, method, event, options)
         return self._others[method](self, found, args)
 
     def _require(self, method: Method) -> None:
+        with self.audit.judging(method.name):
+            self._require_rights(method)
+
+    def _require_rights(self, method: Method) -> None:
         self.client.require_role(method.role, method.name)
         if self.broker is not None:
             self.broker.require_current()
@@ -287,21 +318,15 @@ class ClientSession:
         partitions, complete = read_assign(args, self._bounds)
         self._require(method)
         self._wake_log()
-        brokers, start = self._speaking(method)
-        return brokers.assign(start, partitions, complete=complete)
+        return assignment.assign(self, method.name, partitions, complete=complete)
 
     def _stop_partitions(self, method: Method, args: Args) -> object:
         partitions = read_stop(args, self._bounds)
         self._require(method)
-        brokers, start = self._speaking(method)
-        return brokers.stop(start, partitions)
+        return assignment.stop_partitions(self, method.name, partitions)
 
-    def _speaking(self, method: Method) -> tuple[BrokerAssignments, BrokerStart]:
-        engine = self.engine()
-        if self.broker is None:
-            msg = f"{method.name} is said by a broker: hello named no broker_id"
-            raise NotPermitted(msg)
-        return self._context.clusters.brokers(engine), self.broker
+    def brokers(self, engine: Engine) -> BrokerAssignments:
+        return self._context.clusters.brokers(engine)
 
     def _read_token(self, method: Method, args: Args) -> object:
         self._require(method)

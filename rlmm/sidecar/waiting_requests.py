@@ -15,7 +15,7 @@ from rlmm.engine.freshness import wait_fresh
 from rlmm.errors import NotAssigned, NotReady, ProtocolError, Stopped, TooBusy
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.verdicts import Duplicate
-from rlmm.pump.writer import WrittenEvent
+from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
 from rlmm.sidecar.dispatch import event_partition, partitions_of
 from rlmm.wire.values import write_answer_value
 
@@ -69,23 +69,34 @@ async def read(
     return ResumedRead(method, args)
 
 
-async def write(session: ClientSession, event: Any, options: WriteOptions) -> object:
+async def write(session: ClientSession, method: str, event: Any, options: WriteOptions) -> object:
     engine = session.engine()
+    with session.audit.writing(engine, method, event) as told:
+        written, verdict = await _written(session, engine, event, options)
+        told.update(
+            metadata_partition=written.metadata_partition, offset=written.offset, verdict=verdict
+        )
+    return write_answer_value(written.metadata_partition, written.offset, verdict)
+
+
+async def _written(
+    session: ClientSession, engine: Engine, event: Any, options: WriteOptions
+) -> tuple[WrittenEvent | StoredNotAssigned, str]:
+    is_strict = options.unassigned == "refuse" or session.refuses_unassigned
     is_given = True
     if session.broker is not None:
         try:
             session.broker.require(event_partition(event))
         except NotAssigned:
-            if options.unassigned == "refuse":
+            if is_strict:
                 raise
             is_given = False
-    store = engine.write if options.unassigned == "refuse" else engine.store
+    store = engine.write if is_strict else engine.store
     timeout_s = None if options.timeout_ms is None else options.timeout_ms / 1_000
     written = await store(event, timeout_s=timeout_s)
-    verdict = "stored-not-assigned"
     if is_given and isinstance(written, WrittenEvent):
-        verdict = "duplicate" if isinstance(written.verdict, Duplicate) else "applied"
-    return write_answer_value(written.metadata_partition, written.offset, verdict)
+        return written, "duplicate" if isinstance(written.verdict, Duplicate) else "applied"
+    return written, "stored-not-assigned"
 
 
 async def wait_ready(

@@ -35,6 +35,8 @@ class SourceSettings:
     timeout_s: float = 30.0
     partition_count: int | None = None
     """Of a copied topic whose folders do not contain it."""
+    is_plaintext_token: bool = False
+    """Whether the token is sent to another machine without TLS."""
 
     def __post_init__(self) -> None:
         if self.log_dirs and self.sidecar:

@@ -164,7 +164,9 @@ class SidecarLink:
 
     async def _greeted(self, connection: ServiceConnection, deadline_s: float) -> HelloAnswer:
         try:
-            return await connection.greet(self._hello, deadline_s)
+            return await connection.greet(self._hello, deadline_s, self._address)
+        except ConfigError:
+            raise
         except _REFUSED as error:
             raise type(error)(f"the service at {self.where} refuses: {error}") from error
         except (ProtocolError, InvalidArgument) as error:

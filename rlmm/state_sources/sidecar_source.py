@@ -201,7 +201,12 @@ def address_of(settings: SourceSettings) -> Address:
         msg = f"--sidecar is HOST:PORT, or the path of a socket with a slash in it, got {text!r}"
         raise ConfigError(msg)
     files = settings.ca_file, settings.certificate_file, settings.key_file
-    return TcpAddress(host, int(port), tls_context(*files) if wants_tls else None)
+    return TcpAddress(
+        host,
+        int(port),
+        tls_context(*files) if wants_tls else None,
+        plaintext_token=settings.is_plaintext_token,
+    )
 
 
 def token_of(settings: SourceSettings) -> str | None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import structlog
 
 from rlmm.base.log_context import IS_ANSWER, bound_fields
+from rlmm.base.visible_text import visible
 from rlmm.errors import InvalidArgument
 from rlmm.telemetry.repeats import LineKind, RepeatedLines
 from rlmm.telemetry.settings import LogFormat, LoggingSettings, LogLevel
@@ -36,8 +37,8 @@ _TICK_S = 1.0
 _FIRST = ("time", "level", "logger", "message")
 _NEXT = ("cluster", "cluster_id", "metadata_partition", "offset")
 """Fields that stand in front of others, in every line that has them."""
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
-"""A text from outside must not begin a line of its own, nor move the cursor."""
+_INDENT = "    "
+"""Stands before each line of a traceback: none of them can pass for a line of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +237,10 @@ def _formatter(form: LogFormat, stream: TextIO) -> logging.Formatter:
         ]
     else:
         last = [
-            _one_line,
+            structlog.processors.format_exc_info,
+            _visible,
             structlog.dev.ConsoleRenderer(
                 colors=is_terminal and not os.environ.get("NO_COLOR"),
-                exception_formatter=structlog.dev.plain_traceback,
                 timestamp_key="time",
                 pad_event_to=0,
             ),
@@ -263,6 +264,12 @@ def _ordered(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping
     return {**{name: event[name] for name in first}, **event}
 
 
-def _one_line(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    event["event"] = str(event["event"]).translate(_CONTROL)
-    return event
+def _visible(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Escape what a text from outside could move the cursor with, or begin a line of its own."""
+    event["event"] = str(event["event"])
+    exception = event.pop("exception", None)
+    shown = {name: visible(one) if isinstance(one, str) else one for name, one in event.items()}
+    if exception is not None:
+        lines = str(exception).split("\n")
+        shown["exception"] = "\n".join(_INDENT + visible(line) for line in lines)
+    return shown

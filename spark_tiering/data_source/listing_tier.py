@@ -231,6 +231,7 @@ def _request(place: TierLocation) -> CareRequest:
             cluster_id=at.cluster_id,
             token_file=Path(at.token_file) if at.token_file else None,
             is_tls=at.is_tls,
+            is_plaintext_token=at.is_plaintext_token,
             ca_file=Path(at.ca_file) if at.ca_file else None,
             certificate_file=Path(at.certificate_file) if at.certificate_file else None,
             key_file=Path(at.key_file) if at.key_file else None,

@@ -21,6 +21,7 @@ _BUCKET_ALONE: Final = (
 )  # fmt: skip
 _SIDECAR_ALONE: Final = (
     "cluster", "tokenFile", "tls", "sidecarCaFile", "sidecarCertFile", "sidecarKeyFile",
+    "plaintextToken",
 )  # fmt: skip
 _LISTS: Final = ("plan", "sidecar", "embedded", "logDirs")
 PLACE_OPTIONS: Final = (
@@ -45,6 +46,7 @@ class SidecarPlace:
     ca_file: str = ""
     certificate_file: str = ""
     key_file: str = ""
+    is_plaintext_token: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,7 @@ def _sidecar(options: ReaderOptions) -> SidecarPlace:
         options.text("sidecarCaFile"),
         options.text("sidecarCertFile"),
         options.text("sidecarKeyFile"),
+        options.flag("plaintextToken", default=False),
     )
 
 

@@ -177,6 +177,7 @@ def access_of(request: CareRequest) -> AccessSettings:
             key_file=str(source.key_file or ""),
             is_tls=source.is_tls,
             cluster_id=source.cluster_id,
+            is_plaintext_token=source.is_plaintext_token,
         )
     if source.command_properties:
         msg = "--command-property is for commands that only look: put it into --command-config"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlmm.access.tokens import require_private
+from rlmm.base.private_files import require_private
 from rlmm.errors import ConfigError
 from spark_tiering.layout.encryption import PrivateKey
 from spark_tiering.layout.key_ring import KEY_BYTES_MAX, RING_BYTES_MAX, KeyRing, parse_key_ring
@@ -58,7 +58,7 @@ def _read(settings: KeyRingSettings) -> tuple[KeyRing, Mapping[str, tuple[int, i
 
 
 def _content(path: Path, bytes_max: int) -> bytes:
-    require_private(path, WHAT)
+    require_private(path, WHAT, gives_rights=False)
     try:
         with path.open("rb") as file:
             content = file.read(bytes_max + 1)

@@ -35,6 +35,8 @@ class SidecarSourceSettings:
     """Holds the token to show, read where it is used."""
     timeout_ms: int = 30_000
     """The longest silence of a sidecar."""
+    is_plaintext_token: bool = False
+    """Whether the token is sent to another machine by HTTP without TLS."""
 
     def __post_init__(self) -> None:
         if not self.addresses or not all(self.addresses):

@@ -21,6 +21,8 @@ from urllib.parse import urlencode, urlsplit
 
 from tenacity import Retrying, retry_if_result
 
+from rlmm.base.loopback import is_loopback
+from rlmm.base.private_files import require_private
 from rlmm.errors import ConfigError, LogNotPermitted
 
 if TYPE_CHECKING:
@@ -170,13 +172,14 @@ def _over(
     bytes_max: int,
 ) -> SidecarResponse | SidecarFault:
     settings = endpoint.settings
-    if settings.token_file:
-        headers = {**headers, "Authorization": f"Bearer {_token(settings.token_file)}"}
     kind = SidecarFaultKind.UNREACHED
     answer: SidecarResponse | None = None
     is_kept = False
     try:
         made = connection.made
+        if settings.token_file:
+            _require_unread(endpoint, made)
+            headers = {**headers, "Authorization": f"Bearer {_token(settings.token_file)}"}
         made.request("GET", target, headers=dict(headers))
         response = made.getresponse()
         kind = SidecarFaultKind.CUT
@@ -212,10 +215,27 @@ def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
+def _require_unread(endpoint: Endpoint, made: http.client.HTTPConnection) -> None:
+    """Refuse to send the token where others could read it on its way."""
+    if isinstance(made, http.client.HTTPSConnection) or endpoint.settings.is_plaintext_token:
+        return
+    if made.sock is None:
+        made.connect()
+    if not is_loopback(made.sock.getpeername()):
+        msg = (
+            f"the token is not sent to {endpoint.address}, which is another machine, without TLS: "
+            "name it by https://, or say --source-plaintext-token"
+        )
+        raise ConfigError(msg)
+
+
 def _token(path: str) -> str:
     try:
+        require_private(Path(path), "the token file", gives_rights=False)
         with Path(path).open("rb") as file:
             token = file.read(_TOKEN_BYTES_MAX).decode("ascii").strip()
+    except ConfigError as error:
+        raise LogNotPermitted(str(error)) from error
     except OSError as error:
         msg = f"the token file {path} cannot be read: {error.strerror}"
         raise LogNotPermitted(msg) from error

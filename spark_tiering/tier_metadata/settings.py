@@ -34,6 +34,8 @@ class SidecarAccess:
     """Come as this broker and be assigned the partitions; no broker may have the id."""
     timeout_ms: int = 30_000
     """How long it may take until the service is reached and knows its log."""
+    is_plaintext_token: bool = False
+    """Whether the token is sent to another machine without TLS."""
 
     def __post_init__(self) -> None:
         if self.socket_path is None:

@@ -203,4 +203,9 @@ def _address(access: SidecarAccess) -> Address:
         return UnixAddress(path)
     host, port = access.host_port
     files = access.ca_file, access.certificate_file, access.key_file
-    return TcpAddress(host, port, tls_context(*files) if access.wants_tls else None)
+    return TcpAddress(
+        host,
+        port,
+        tls_context(*files) if access.wants_tls else None,
+        plaintext_token=access.is_plaintext_token,
+    )

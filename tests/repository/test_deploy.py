@@ -10,13 +10,14 @@ import subprocess
 import sys
 import threading
 import tomllib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.access.tokens import read_tokens
 from rlmm.config.keys import KEYS
 from rlmm.config.loading import load
 from rlmm.errors import ConfigError
@@ -253,3 +254,27 @@ def test_example_of_the_unit_s_variables_is_a_configuration(tmp_path: Path) -> N
     assert loaded.config.kafka is not None
     assert loaded.notices == ()
     assert fnmatch(str(loaded.config.tls.certificate_file), "/etc/rlmm/*.pem")
+
+
+EXAMPLES = ("deploy", "docs", "examples", "broker_adapter", "README.md")
+TOKEN_LINE = re.compile(
+    r"[^\s\"';#-]\S* (?:reader|broker|broker:[0-9]+|admin) [!-~]+(?=[\s\"';]|$)"
+)
+
+
+def test_example_secrets_are_refused() -> None:
+    """No line of a token that stands in an example lets anybody in where it is used as it is."""
+    assert read_tokens("broker-0 broker:0 replace-me-0-4f1d0c5b8a7e4d2f9b6c3a1e8d7f5b20", "here")
+    lines = {
+        (path, found.group().strip("`"))
+        for path in tree.text_files()
+        if path.parts[0] in EXAMPLES and path.suffix not in {".py", ".java"}
+        for found in TOKEN_LINE.finditer(tree.read(path))
+        if re.search(r"[0-9]{2}|sha256", found.group().split()[2])
+    }
+    assert len(lines) >= 3
+    taken = []
+    for path, line in sorted(lines):
+        with suppress(ConfigError):
+            taken.append((path, read_tokens(line, "here")))
+    assert taken == []

@@ -42,7 +42,11 @@ DOCUMENTED: dict[str, tuple[Callable[[], list[str]], str, str]] = {
     "commands": (lambda: [one.command_path for one in documents.commands()], "cli.md", "## `{}`"),
     "options": (option_names, "cli.md", "{}"),
     "settings": (
-        lambda: [name for key in KEYS.values() for name in (key.path, key.env, key.flag)],
+        lambda: [
+            name
+            for key in KEYS.values()
+            for name in (key.path, key.env, *(() if key.is_secret else (key.flag,)))
+        ],
         "configuration.md",
         "`{}`",
     ),

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rlmm.base.visible_text import visible_line
 from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
-from rlmm.cli.common.option_kinds import attach
+from rlmm.cli.common.option_kinds import EVERY_USER, attach, no_secret_properties
 from rlmm.cli.common.output import OUTPUTS, print_table
 from rlmm.cli.common.shared_flags import is_of_commands
 from rlmm.config.keys import KEYS
 from rlmm.config.loading import load
+from rlmm.errors import ConfigError
 from rlmm.kafka_client.settings import Secret
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ _FILES = (
     ),
     click.option(
         "--command-property", "command_properties", multiple=True, metavar="KEY=VALUE",
+        callback=no_secret_properties,
         help="A property of a Java client. Repeatable.",
     ),
 )  # fmt: skip
@@ -68,20 +71,26 @@ class ConfigurationSources:
 
 
 def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add a flag for every key; *command* receives `configuration`, a `LoadedConfiguration`."""
+    """
+    Add a flag for every key but secrets; *command* receives `configuration`, a
+    `LoadedConfiguration`.
+    """
 
     @functools.wraps(command)
     def configured(*, sources: ConfigurationSources, **parameters: Any) -> Any:
         configuration = sources.load()
         for notice in configuration.notices:
-            click.echo(f"rlmm: {notice}", err=True)
+            click.echo(f"rlmm: {visible_line(notice)}", err=True)
         return command(configuration=configuration, **parameters)
 
     return source_options(configured)
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add a flag for every key; *command* receives `sources` and loads the configuration itself."""
+    """
+    Add a flag for every key but secrets; *command* receives `sources` and loads the configuration
+    itself.
+    """
 
     @functools.wraps(command)
     def configured(
@@ -115,7 +124,18 @@ def _option(key: Key) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         metavar="|".join(kind) if is_choice else words.get(kind, "TEXT"),
         hidden=key.name not in _HELP,
         help=_HELP.get(key.name),
+        callback=_no_secret(key) if key.is_secret else None,
     )
+
+
+def _no_secret(key: Key) -> Callable[[click.Context, click.Parameter, str | None], None]:
+    def refuse(_: click.Context, __: click.Parameter, given: str | None) -> None:
+        if given is not None:
+            msg = f"{key.flag}: {EVERY_USER}; set {key.env}, or {key.path} in a private file"
+            beside = KEYS.get(f"{key.name}_file")
+            raise ConfigError(msg if beside is None else f"{msg}, or {beside.path}")
+
+    return refuse
 
 
 @click.group()
@@ -125,7 +145,8 @@ def config() -> None:
 
 @config.command(
     "show",
-    epilog="Every key of docs/configuration.md is a flag as well: --files-segment-bytes 64MiB.",
+    epilog="Every key of docs/configuration.md but secrets is a flag as well: "
+    "--files-segment-bytes 64MiB.",
 )
 @config_options
 @click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)

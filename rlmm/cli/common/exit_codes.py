@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+import click
+
+from rlmm.base.visible_text import visible_block, visible_line
 
 if TYPE_CHECKING:
     from rlmm.errors import RlmmError
@@ -16,4 +22,10 @@ EXIT_INTERRUPTED = 130
 
 
 def error_line(error: RlmmError) -> str:
-    return f"rlmm: {error.code}: {' '.join(str(error).split())}"
+    return f"rlmm: {error.code}: {visible_line(str(error))}"
+
+
+def echo_traceback(error: RlmmError) -> None:
+    """Print the traceback of *error*, for `--debug`."""
+    with suppress(OSError):  # nobody reads it: the exit code says it as well
+        click.echo(visible_block("".join(traceback.format_exception(error))), err=True, nl=False)

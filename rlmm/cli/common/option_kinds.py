@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 import click
+from click.core import ParameterSource
 
 from rlmm.cli.common.parameter_types import POSITIVE_TIME, TIME
+from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from click import Context
 
     Option = Callable[[Any], Any]
+
+EVERY_USER: Final = "secrets are no flags, which every user of the machine can read"
+_SECRET: Final = re.compile(r"password$|jaas\.config$|ssl\.keystore\.key$", re.IGNORECASE)
 
 
 class CalledAsFlag(click.Option):
@@ -35,6 +41,22 @@ class ExplicitFlag(CalledAsFlag):
     def resolve_envvar_value(self, ctx: Context) -> str | None:
         del ctx
         return None
+
+
+def no_secret_properties(
+    context: Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse a property `KEY=VALUE` of a Java client that is a secret, on the command line."""
+    assert parameter.name is not None
+    if context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+        for key in (assignment.partition("=")[0].strip() for assignment in given):
+            if _SECRET.search(key):
+                msg = (
+                    f"--command-property {key}: {EVERY_USER}; put {key} into a file that "
+                    "--command-config names"
+                )
+                raise ConfigError(msg)
+    return given
 
 
 def attach(options: Sequence[Any]) -> Option:

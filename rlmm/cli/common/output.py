@@ -8,6 +8,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from rlmm.base.visible_text import visible
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,10 +28,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
         numbers = bool(rows) and all(isinstance(row[column], int) for row in rows)
         table.add_column(name, justify="right" if numbers else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(str(cell) for cell in row))
+        table.add_row(*(visible(str(cell)) for cell in row))
     with console.capture() as captured:
         console.print(table, markup=False)
-    click.echo(title)
+    click.echo(visible(title))
     for line in captured.get().splitlines():
         click.echo(line.rstrip())
     click.echo()

@@ -7,7 +7,6 @@ import logging
 import os
 import sys
 import time
-import traceback
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING
 import click
 
 from rlmm import errors
-from rlmm.cli.common.exit_codes import error_line
+from rlmm.base.visible_text import visible
+from rlmm.cli.common.exit_codes import echo_traceback, error_line
 from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.printing.printers import write_answer
 from rlmm.errors import RlmmError
@@ -92,10 +92,10 @@ def run(asked: SourceChoice, ask: Ask) -> None:
 
 def tell(error: RlmmError, *, is_debug: bool = False) -> None:
     if is_debug or click.get_current_context().find_root().params.get("is_debug"):
-        traceback.print_exception(error)
+        echo_traceback(error)
     line = "; ".join(filter(None, (error_line(error), place_of(error), hint_of(error))))
     with suppress(OSError):  # nobody reads it: the exit code says it as well
-        click.echo(line, err=True)
+        click.echo(visible(line), err=True)
 
 
 async def _run(asked: SourceChoice, ask: Ask) -> int:

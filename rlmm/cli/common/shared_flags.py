@@ -20,7 +20,7 @@ WITH_VALUE: Final = (
     "command_config", "command_property", "log_dirs", "partition_count", "snapshot_cache", "wait",
     "timeout", "at", "output",
 )  # fmt: skip
-ALONE: Final = ("tls", "wide", "no_headers", "quiet", "debug")
+ALONE: Final = ("tls", "plaintext_token", "wide", "no_headers", "quiet", "debug")
 
 
 class SharedOption(click.Option):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from rlmm.cli.common.option_kinds import switch
+from rlmm.cli.common.option_kinds import no_secret_properties, switch
 from rlmm.cli.common.parameter_types import POSITIVE_TIME, TIME
 from rlmm.cli.common.shared_flags import SharedOption
 from rlmm.cli.printing.settings import OUTPUTS, PrintSettings
@@ -59,6 +59,9 @@ _SOURCE = (
     ),
     _shared("--token-file", "File with the token for the service.", type=_FILE),
     switch("--tls", "Connect to HOST:PORT with TLS.", cls=SharedOption),
+    switch(
+        "--plaintext-token", "Send the token to another machine without TLS.", cls=SharedOption
+    ),
     _shared("--ca-file", "CA certificates, PEM. Implies TLS.", type=_FILE),
     _shared("--cert-file", "Client certificate, PEM.", type=_FILE),
     _shared("--key-file", "Private key of the certificate, PEM.", type=_FILE),
@@ -71,7 +74,7 @@ _SOURCE = (
     _shared("--command-config", "client.properties of a Java client.", type=_FILE),
     _shared(
         "--command-property", "A property of a Java client. Repeatable.",
-        multiple=True, metavar="KEY=VALUE",
+        multiple=True, metavar="KEY=VALUE", callback=no_secret_properties,
     ),
     _shared(
         "--log-dirs", "Read copied folders of the metadata topic. Repeatable.",
@@ -232,6 +235,7 @@ def _settings_of(flags: Mapping[str, Any]) -> SourceSettings:
         flags.get("snapshot_cache"),
         flags.get("timeout", 30_000) / 1_000,
         flags.get("partition_count"),
+        bool(flags.get("plaintext_token")),
     )
 
 

@@ -59,9 +59,10 @@ _POOL_S = 2.0
 
 @click.command(
     "serve",
-    epilog="Every key of docs/configuration.md is a flag as well. SIGTERM stops the service in "
-    "order, within shutdown_timeout_ms. SIGUSR1 writes snapshots of changed partitions. SIGHUP "
-    "loads the configuration again, applies logging.*, and loads changed tokens and certificates.",
+    epilog="Every key of docs/configuration.md but secrets is a flag as well. SIGTERM stops the "
+    "service in order, within shutdown_timeout_ms. SIGUSR1 writes snapshots of changed partitions. "
+    "SIGHUP loads the configuration again, applies logging.*, and loads changed tokens and "
+    "certificates.",
 )
 @source_options
 def serve_command(*, sources: ConfigurationSources) -> None:
@@ -169,6 +170,7 @@ async def _serve(
                         "log levels": reloading.run,
                         "clusters": folder.behind(engines.run),
                         "access": door.run,
+                        "audit log": door.audit.run,
                         "sidecar": folder.behind(sidecar.run),
                         **({} if broker_log is None else {"broker log": broker_log.run}),
                         **(later if is_later else {}),
@@ -179,7 +181,10 @@ async def _serve(
                     on_ending=notices.stopping,
                 )
         except StopTimedOut as error:
+            door.audit.flush()
             _leave(error, lines)
+        finally:
+            door.audit.flush()
 
 
 def _announce(configuration: LoadedConfiguration, folder: DataFolder) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rlmm.base.visible_text import visible
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.output import OUTPUTS, print_table
 from rlmm.cli.snapshot.folders import chosen_root, held_alone, root_to_fill, snapshot_roots
@@ -202,11 +203,11 @@ def _finish_transfer(
     else:
         _print(found.done)
         if root is not None and found.done:
-            click.echo(f"into {_plain(str(root))}")
+            click.echo(f"into {visible(str(root))}")
         for one in found.refused:
             click.echo(f"REFUSED {_fault(one)}")
         for one in found.in_the_way:
-            click.echo(f"NOT INSTALLED {_plain(one.name)}: another file stands at its place")
+            click.echo(f"NOT INSTALLED {visible(one.name)}: another file stands at its place")
         click.echo(", ".join(f"{len(group)} {name}" for name, group in groups.items()))
     if not found.is_complete:
         click.get_current_context().exit(EXIT_FOUND)
@@ -236,7 +237,7 @@ def _print(judged: Sequence[CheckedSnapshot]) -> None:
     columns = ("partition", "position", "users", "history", "undecodable", "written", "bytes")
     for (cluster_id, topic_id, count), rows in logs.items():
         print_table(
-            f"cluster {_plain(cluster_id)}, topic {topic_id}, {count} partitions", columns, rows
+            f"cluster {visible(cluster_id)}, topic {topic_id}, {count} partitions", columns, rows
         )
     bad = [found for found in judged if not found.is_good]
     for found in bad:
@@ -247,12 +248,7 @@ def _fault(found: CheckedSnapshot) -> str:
     error = found.error
     code = error.code if isinstance(error, RlmmError) else "unreadable"
     message = " ".join(str(error).split())
-    return _plain(f"{code}: {message if found.name in message else f'{found.name}: {message}'}")
-
-
-def _plain(text: str) -> str:
-    """Return foreign text without terminal control characters."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    return visible(f"{code}: {message if found.name in message else f'{found.name}: {message}'}")
 
 
 def _as_json(found: CheckedSnapshot) -> dict[str, object]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlmm.base.folder_lock import folder_lock, owner_pid
+from rlmm.base.visible_text import visible_line
 from rlmm.cli.common.config_options import config_options
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.snapshot.command import snapshot
@@ -100,7 +101,7 @@ def _end(document: Document, *, is_each_meant: bool) -> None:
 
 def _tell(code: str, name: str, message: str) -> None:
     with suppress(OSError):  # nobody reads it: the exit code says it as well
-        click.echo(f"rlmm: {code}: {name}: {' '.join(message.split())}", err=True)
+        click.echo(f"rlmm: {code}: {name}: {visible_line(message)}", err=True)
 
 
 def _write_here(configuration: LoadedConfiguration, wait_s: float) -> Document:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.base.visible_text import visible, visible_block, visible_line
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.option_kinds import CalledAsFlag, ExplicitFlag, switch
 from rlmm.cli.common.output import OUTPUTS, print_table
@@ -252,7 +253,7 @@ def status_command(choice: StoreChoice, *, output: str) -> None:
             )
             for one in opened:
                 if one.journal.trouble:
-                    click.echo(f"{one.journal.topic.name}: {one.journal.trouble}")
+                    click.echo(visible_line(f"{one.journal.topic.name}: {one.journal.trouble}"))
     is_left = any(one.job is not JobStatus.ALIVE for one in opened)
     if is_left or any(one.standing is JobStatus.OVERDUE for one in jobs):
         click.get_current_context().exit(EXIT_FOUND)
@@ -332,9 +333,9 @@ def _show_plan(plan: CopyPlan, unusable: tuple[UnusablePlace, ...], output: str)
     if output == "json":
         click.echo(format_plan(plan).decode(), nl=False)
         return
-    click.echo(summary(plan), nl=False)
+    click.echo(visible_block(summary(plan)), nl=False)
     for one in unusable:
-        click.echo(f"  not used: {one}")
+        click.echo(visible(f"  not used: {one}"))
 
 
 def _read_plan(file: Path) -> CopyPlan:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rlmm.base.visible_text import visible, visible_block
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.errors import ConfigError
 from rlmm.telemetry.logs import set_up
@@ -76,7 +77,7 @@ def echo_plan(plan: CopyPlan, output: str) -> None:
     """Print the plan, unless the output is JSON: then the report is the only output."""
     warn_of(plan)
     if output != "json":
-        click.echo(summary(plan), nl=False)
+        click.echo(visible_block(summary(plan)), nl=False)
 
 
 def warn_of(plan: CopyPlan) -> None:
@@ -121,7 +122,7 @@ def print_and_keep(
             click.echo(json.dumps(document, indent=2))
         else:
             for text in lines:
-                click.echo(text)
+                click.echo(visible(text))
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise

@@ -54,6 +54,7 @@ _SOURCE = (
         "repeated.",
     ),
     file_option("--source-token-file", "The file with the token for them."),
+    switch("--source-plaintext-token", "Send it to other machines without TLS."),
     file_option("--source-ca-file", "CA certificates for them."),
     file_option("--source-cert-file", "The client certificate for them."),
     file_option("--source-key-file", "The key of that certificate."),
@@ -69,6 +70,7 @@ _METADATA = (
         "--sidecar", "SOCKET|HOST:PORT", "The service with the metadata: a Unix socket, or TCP."
     ),
     file_option("--sidecar-token-file", "The file with the token for it."),
+    switch("--sidecar-plaintext-token", "Send it to another machine without TLS."),
     file_option("--sidecar-ca-file", "CA certificates; turns TLS on."),
     file_option("--sidecar-cert-file", "The client certificate for it."),
     file_option("--sidecar-key-file", "The key of that certificate."),
@@ -214,6 +216,7 @@ def _source(flags: dict[str, Any]) -> SourceSettings:
         flags["source_cert_file"],
         flags["source_key_file"],
         flags["source_token_file"],
+        is_plaintext_token=flags["source_plaintext_token"],
     )
 
 
@@ -237,6 +240,7 @@ def _metadata(flags: dict[str, Any]) -> AccessSettings:
             ca_file=flags["sidecar_ca_file"],
             certificate_file=flags["sidecar_cert_file"],
             key_file=flags["sidecar_key_file"],
+            is_plaintext_token=flags["sidecar_plaintext_token"],
         )
     if not folder and not flags["bootstrap_server"]:
         msg = "name the metadata: --sidecar, --embedded or --bootstrap-server"

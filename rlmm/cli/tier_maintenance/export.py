@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rlmm.base.visible_text import visible
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.option_kinds import CalledAsFlag, attach, switch
 from rlmm.cli.common.parameter_types import MOMENT, WHEN
@@ -154,7 +155,7 @@ def export_command(
     report = PlanExportReport(plan, now_ms, saved, unread, impossible)
     if is_printed:
         for line in report.lines():
-            click.echo(line, err=True)
+            click.echo(visible(line), err=True)
         print_and_keep(iter(()), report.document(), "table", report_file)
     else:
         print_and_keep(report.lines(), report.document(), output, report_file)

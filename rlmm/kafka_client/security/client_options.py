@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 from pathlib import Path
@@ -15,6 +16,8 @@ from rlmm.kafka_client.security.key_stores import StoreUnreadable, is_store, pem
 if TYPE_CHECKING:
     from rlmm.kafka_client.security.key_stores import StoreContent
     from rlmm.kafka_client.settings import Secret, SecuritySettings
+
+_log = logging.getLogger(__name__)
 
 STORE_BYTES_MAX = 16 * 1024 * 1024
 """No file of certificates is longer; a device that never ends is."""
@@ -46,6 +49,11 @@ def tls_context(settings: SecuritySettings) -> ssl.SSLContext | None:
         return None
     context = _trusting(settings)
     context.check_hostname = settings.ssl_endpoint_identification_algorithm == "https"
+    if not context.check_hostname:
+        _log.warning(
+            "ssl.endpoint.identification.algorithm is empty: every certificate of a trusted "
+            "authority passes for that of a broker, which gets the password; remove the key"
+        )
     if settings.ssl_keystore_location is not None:
         _load_keystore(context, settings)
     return context

@@ -8,6 +8,7 @@ import ssl
 import subprocess
 from typing import TYPE_CHECKING
 
+import pytest
 from click.testing import CliRunner
 
 from rlmm.access.authentication import Authenticator
@@ -31,8 +32,6 @@ from tests.support.server.serve_process import serving
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 NEW = "renewed-token-0123456789"
@@ -85,6 +84,25 @@ async def test_serve_when_files_are_replaced_then_new_ones_count_unshown(tmp_pat
         assert await served.end(signal.SIGTERM) == 0
     told = repr(served.lines) + repr(served.said)
     assert [token for token in (READER, BROKER, BOUND, ADMIN, NEW, WRONG) if token in told] == []
+
+
+async def test_serve_when_a_client_is_refused_then_its_log_has_one_line_of_json(
+    tmp_path: Path,
+) -> None:
+    """The audit log of a running service is in its log lines, one JSON object for an entry."""
+    tokens = write_tokens(tmp_path / "tokens")
+    given = ("--log-kind", "memory", "--access-tokens-file", str(tokens), "--sidecar-listen")
+    async with serving(tmp_path, *given, "127.0.0.1:0") as served:
+        line = await served.until("listening at 127.0.0.1:")
+        port = int(line["message"].rpartition(":")[2])
+        async with connected(("127.0.0.1", port)) as client:
+            with pytest.raises(NotPermitted):
+                await client.hello(token=WRONG)
+        line = await served.until("audit: credentials refused: unknown-token")
+        assert await served.end(signal.SIGTERM) == 0
+    assert line["logger"] == "rlmm.audit"
+    assert line["address"] == "127.0.0.1"
+    assert WRONG not in repr(served.lines)
 
 
 async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key(tmp_path: Path) -> None:
@@ -164,4 +182,4 @@ def test_security_page_then_commands_work(tmp_path: Path, monkeypatch: pytest.Mo
     assert server is not None
     names = names_of(shaken(server, context).getpeercert() or {})
     client = door.identify(Peer("tcp", client_names=names), None)
-    assert (client.name, client.role, client.broker_id) == ("broker-7", Role.BROKER, 7)
+    assert (client.name, client.role, client.broker_id) == ("CN:broker-7", Role.BROKER, 7)

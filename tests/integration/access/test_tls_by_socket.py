@@ -135,12 +135,16 @@ async def test_client_certificate_then_gives_the_role_of_its_name(
 
 
 async def test_client_certificate_when_bound_to_a_broker_then_claims_no_other(pki: Pki) -> None:
-    """A certificate bound to a broker may claim no other, and a name without a role is refused."""
+    """A certificate for a broker claims no other; a name without a role or beside others none."""
     async with serving(mutual(pki)) as served:
         with pytest.raises(NotPermitted, match="broker-7 speaks for broker 7 only"):
             await role_of(served, pki.client(common_name="broker-7"), broker_id=8)
-        with pytest.raises(NotPermitted, match="gives no name of it a role"):
-            await role_of(served, pki.client(common_name="broker-8"))
+        for client in (
+            pki.client(common_name="broker-8"),
+            pki.client("mallory.example", common_name="broker-7"),
+        ):
+            with pytest.raises(NotPermitted, match="gives no name of it a role"):
+                await role_of(served, client)
 
 
 @pytest.mark.parametrize("what", ["none", "foreign", "expired", "self-signed"])

@@ -185,8 +185,8 @@ async def test_tls_when_there_is_a_certificate_then_http_has_it(tmp_path: Path) 
     def made() -> tuple[Authenticator, ssl.SSLContext, ssl.SSLContext]:
         pki = Pki(tmp_path)
         settings = pki.settings(ClientCertificates.WANTED)
-        door = pki.door(settings, client_names=("reporting=reader",))
-        return door, pki.client("x", common_name="reporting"), pki.client()
+        door = pki.door(settings, client_names=("DNS:reporting=reader",))
+        return door, pki.client("reporting"), pki.client()
 
     door, named, nameless = await asyncio.to_thread(made)
     async with showing(process=process_of(), door=door, ssl=named, **CLOSED) as client:

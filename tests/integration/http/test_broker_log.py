@@ -357,8 +357,8 @@ async def test_reads_when_http_is_encrypted_then_they_are_too(root: Path, tmp_pa
 
     def made() -> tuple[Authenticator, ssl.SSLContext, ssl.SSLContext]:
         pki = Pki(tmp_path)
-        door = pki.door(pki.settings(ClientCertificates.WANTED), client_names=("tier=reader",))
-        return door, pki.client("x", common_name="tier"), pki.client()
+        door = pki.door(pki.settings(ClientCertificates.WANTED), client_names=("DNS:tier=reader",))
+        return door, pki.client("tier"), pki.client()
 
     door, named, nameless = await asyncio.to_thread(made)
     for context, status in ((named, 200), (nameless, 401)):

@@ -168,11 +168,12 @@ async def told(client: HttpClient, sent: str) -> tuple[int, str]:
         (f"GET /livez HTTP/1.1\r\nHost: x\r\nAutho rization: {READING}\r\n\r\n", 400),
         (f"GET /livez HTTP/1.1\r\nHost: x\r\n{BEARER}{READING * 500}\r\n\r\n", 400),
         (f"G\x01T /livez?token={READING} HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        ("GET /livez\r\n\r\n", 400),
         (f"{ASKED}Transfer-Encoding: chunked\r\n\r\nzz{READING}\r\n", 400),
         (f"{ASKED}{PACKED}\r\nhello", 400),
         (f"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: {READING}\r\n\r\n", 417),
     ],
-    ids=["zero", "carriage-return", "name", "long", "method", "chunk", "gzip", "expect"],
+    ids=["zero", "carriage-return", "name", "long", "method", "version", "chunk", "gzip", "expect"],
 )
 async def test_request_when_it_is_no_http_then_is_refused_and_nothing_of_it_is_shown(
     sent: str, status: int, caplog: pytest.LogCaptureFixture
@@ -188,6 +189,18 @@ async def test_request_when_it_is_no_http_then_is_refused_and_nothing_of_it_is_s
     assert READING not in text
     assert READING not in caplog.text
     assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
+
+
+async def test_request_when_it_has_two_credentials_then_is_refused() -> None:
+    """Of two tokens none counts, whichever of them is known, so that no proxy judges by another."""
+    known, unknown = BEARER, "Authorization: Bearer unknown-token-0123456789"
+    end = "Connection: close\r\n\r\n"
+    async with showing(process=process_of()) as client:
+        alone = f"GET /v1/status HTTP/1.1\r\nHost: x\r\n{known}\r\n{end}"
+        assert (await told(client, alone))[0] == 200
+        for first, second in ((known, unknown), (unknown, known), (known, known)):
+            sent = f"GET /v1/status HTTP/1.1\r\nHost: x\r\n{first}\r\n{second}\r\n{end}"
+            assert (await told(client, sent))[0] in {400, 401}
 
 
 async def test_answer_then_does_not_tell_what_the_service_is_built_with() -> None:

@@ -21,6 +21,7 @@ from tests.support.partitions.broker_folders import FIRST, PARTITION
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
 HANG_UP = b""
 
@@ -290,3 +291,23 @@ def test_source_when_an_address_is_none_then_is_a_mistake(address: str) -> None:
     """An invalid address is a configuration mistake, found before any request."""
     with pytest.raises(ConfigError, match="https://HOST:PORT"):
         SidecarSegmentSource(SidecarSourceSettings((address,)))
+
+
+@pytest.mark.parametrize("is_allowed", [False, True], ids=["refused", "allowed"])
+async def test_token_when_the_sidecar_is_another_machine_without_tls_then_is_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_allowed: bool
+) -> None:
+    """A token goes by plain HTTP within this machine alone, unless that is allowed."""
+    monkeypatch.setattr(sidecar_http, "is_loopback", lambda _: False)
+    token_file = tmp_path / "token"
+    token_file.touch(0o600)
+    token_file.write_text("a-token-0123456789abcdef\n")
+    async with scripted_server(WHOLE) as server:
+        options: Any = {"token_file": str(token_file), "is_plaintext_token": is_allowed}
+        if is_allowed:
+            assert await read_of(server, **options) == CONTENT
+        else:
+            with pytest.raises(ConfigError, match="--source-plaintext-token"):
+                await read_of(server, **options)
+            await until(lambda: server.connections == 1)
+    assert ["Bearer a-token" in head for head in server.heads] == [True] * is_allowed

@@ -83,8 +83,9 @@ async def test_source_and_sidecar_authenticate_by_tls(root: Path, tmp_path: Path
         pki = Pki(tmp_path)
         write_tokens(tmp_path / "tokens")
         settings = pki.settings(ClientCertificates.WANTED)
-        access = AccessSettings(tokens_file=tmp_path / "tokens", client_names=("tier=reader",))
-        issued = pki.authority.issue_cert("x", common_name="tier")
+        access = AccessSettings(tokens_file=tmp_path / "tokens", client_names=("DNS:tier=reader",))
+        issued = pki.authority.issue_cert("tier")
+        (tmp_path / "ours.key").touch(0o600)
         (tmp_path / "ours.key").write_bytes(issued.private_key_pem.bytes())
         (tmp_path / "ours.pem").write_bytes(issued.cert_chain_pems[0].bytes())
         return Authenticator(access, settings), pki

@@ -61,6 +61,7 @@ def token_file(tmp_path: Path) -> str:
 
 
 def write_token(path: Path, token: str) -> str:
+    path.touch(0o600)
     path.write_text(f"{token}\n")
     return str(path)
 

@@ -53,6 +53,7 @@ async def encrypted(
     pki = Pki(folder)
     ca_file, token_file = folder / "ca.pem", folder / "token"
     pki.authority.cert_pem.write_to_path(str(ca_file))
+    token_file.touch(0o600)
     token_file.write_text(f"{ADMIN}\n")
     door = pki.door(tokens_file=write_tokens(folder / "tokens"))
     async with listening(engine, door=door, listen="127.0.0.1:0") as served:
@@ -143,6 +144,7 @@ async def test_sidecar_by_tls_with_a_token_trusts_and_is_trusted(tmp_path: Path)
         async with encrypted(engine, tmp_path) as (settings, said):
             async with opened(settings) as access:
                 await access.publish(on(world, 0), WAIT_S)
+            wrong.touch(0o600)
             wrong.write_text("nobody-has-this-token")
             with pytest.raises(NotPermitted) as caught:
                 async with opened(
@@ -197,6 +199,7 @@ async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_wher
 def test_token_when_the_file_holds_none_is_refused_unseen(kept: str, tmp_path: Path) -> None:
     """An empty token file is refused in one line without its content."""
     path = tmp_path / "token"
+    path.touch(0o600)
     path.write_text(kept)
     before = set(threading.enumerate())
     with pytest.raises(ConfigError, match=str(path)) as caught:

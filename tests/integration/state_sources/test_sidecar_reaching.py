@@ -146,6 +146,7 @@ async def test_service_when_the_token_is_wrong_or_missing_then_says_so(tmp_path:
         AccessSettings(tokens=Secret(TOKENS), unix_role=UnixRole.NONE), TlsSettings()
     )
     token = tmp_path / "token"
+    token.touch(0o600)
     async with world.engine() as engine, listening(engine, door=door) as served:
         await until_open(engine, 0, 1, 2)
         error = await refused(address(served))
@@ -184,6 +185,7 @@ async def test_service_when_it_is_encrypted_then_is_asked_by_tls_alone(tmp_path:
     """A client without TLS, and one that does not trust the service, get one line each."""
     pki, world = Pki(tmp_path), world_of(started(segment_id(1)))
     token, ca_file = tmp_path / "token", tmp_path / "ca.pem"
+    token.touch(0o600)
     token.write_text(ADMIN)
     pki.authority.cert_pem.write_to_path(str(ca_file))
     settings: dict[str, Any] = {"token_file": token, "ca_file": ca_file, "timeout_s": 20}
@@ -214,6 +216,7 @@ async def test_service_when_clients_show_certificates_then_ours_says_who_we_are(
     ca_file, certificate, key = (tmp_path / name for name in ("ca.pem", "own.pem", "own.key"))
     pki.authority.cert_pem.write_to_path(str(ca_file))
     made = pki.authority.issue_cert("ops")
+    key.touch(0o600)
     made.private_key_pem.write_to_path(str(key))
     made.cert_chain_pems[0].write_to_path(str(certificate))
     door = pki.door(pki.settings(ClientCertificates.REQUIRED), client_names=("ops=admin",))

@@ -104,6 +104,28 @@ def test_identify_when_nothing_is_shown_over_tcp_then_refused() -> None:
         assert keeper.statistics().refused["no-credentials"] == 1
 
 
+@pytest.mark.parametrize("kind", ["URI", "DNS", "CN"])
+def test_identify_when_a_name_has_a_kind_then_no_other_kind_of_name_fits(kind: str) -> None:
+    """A role for a URI is given to no DNS name and no common name of the same text."""
+    keeper = door(client_names=(f"{kind}:ops=admin",))
+    assert keeper.identify(certified(f"{kind}:ops"), None).role is Role.ADMIN
+    others = [other for other in ("URI", "DNS", "CN") if other != kind]
+    for name in [*(f"{other}:ops" for other in others), f"CN:{kind}:ops", f"URI:{kind}:ops"]:
+        with pytest.raises(NotPermitted):
+            keeper.identify(certified(name), None)
+
+
+def test_door_when_a_name_has_no_kind_then_warns_and_every_kind_fits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A name without a kind goes on working for every kind of name, and is warned of."""
+    keeper = door(client_names=("ops=admin", "CN:b=reader"))
+    (line,) = caplog.messages
+    assert line.endswith("write URI:, DNS:, CN: before each of ops")
+    for kind in ("URI", "DNS", "CN"):
+        assert keeper.identify(certified(f"{kind}:ops"), None).name == "ops"
+
+
 @pytest.mark.parametrize("role", UnixRole)
 def test_identify_when_nothing_is_shown_then_what_is_configured(role: UnixRole) -> None:
     """The administrator by default; none asks for a token there, too."""
@@ -320,12 +342,21 @@ def test_key_when_encrypted_then_opened_by_its_password(tmp_path: Path) -> None:
         pki.door(pki.settings(key_password_file=path))
 
 
-def test_key_when_readable_by_all_warns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A readable key gives a warning and is used, because mounted secrets often are readable."""
+@pytest.mark.parametrize("is_apart", [True, False], ids=["key-file", "one-file"])
+def test_key_when_readable_by_all_then_refused(tmp_path: Path, *, is_apart: bool) -> None:
+    """A private key that every user may read is refused, with the command that closes it."""
     pki = Pki(tmp_path)
-    pki.key_file.chmod(0o644)
-    pki.door()
-    assert "may be read by every user of the machine" in caplog.text
+    whole = tmp_path / "whole.pem"
+    whole.write_bytes(pki.certificate_file.read_bytes() + pki.key_file.read_bytes())
+    for path in (whole, pki.key_file):
+        path.chmod(0o644)
+    apart = TlsSettings(certificate_file=pki.certificate_file, key_file=pki.key_file)
+    together = TlsSettings(certificate_file=whole)
+    key = pki.key_file if is_apart else whole
+    with pytest.raises(ConfigError, match=rf"every user of the machine.*chmod o= {key}$"):
+        pki.door(apart if is_apart else together)
+    key.chmod(0o600)
+    pki.door(apart if is_apart else together)
 
 
 def encrypt(path: Path, password: bytes) -> None:

@@ -59,19 +59,32 @@ def test_validity_when_a_certificate_is_cut_anywhere_then_refused() -> None:
             continue
 
 
-def test_names_then_are_uris_dns_names_and_common_names_in_this_order() -> None:
-    """Names are URIs, DNS names and common names in order, without empty or endless ones."""
+COMMON = (
+    (("countryName", "XX"),),
+    (("commonName", "broker-1"),),
+    (("commonName", "localhost"),),
+)
+
+
+def test_names_then_are_uris_and_dns_names_in_this_order() -> None:
+    """Names are URIs, then DNS names, each with its kind, without empty or endless ones."""
     said = {
-        "subject": (
-            (("countryName", "XX"),),
-            (("commonName", "broker-1"),),
-            (("commonName", "localhost"),),
-            (("commonName", ""),),
-        ),
         "subjectAltName": (
             ("DNS", "localhost"), ("IP Address", "10.0.0.1"), ("email", "a@b"),
-            ("URI", "spiffe://here/broker/1"), ("DNS", "x" * 257),
+            ("URI", "spiffe://here/broker/1"), ("DNS", "x" * 257), ("DNS", ""),
         ),
     }  # fmt: skip
-    assert names_of(said) == ("spiffe://here/broker/1", "localhost", "broker-1")
+    assert names_of(said) == ("URI:spiffe://here/broker/1", "DNS:localhost")
     assert names_of({}) == ()
+
+
+@pytest.mark.parametrize("kind", ["URI", "DNS", "IP Address", "email"])
+def test_names_when_there_is_an_alternative_name_then_no_common_name_counts(kind: str) -> None:
+    """An authority that checks alternative names gives no right by a common name beside them."""
+    found = names_of({"subject": COMMON, "subjectAltName": ((kind, "mallory.example"),)})
+    assert [name for name in found if "mallory" not in name] == []
+
+
+def test_names_when_there_are_several_common_names_then_the_last_one_counts() -> None:
+    """Of several common names only the last one is a name."""
+    assert names_of({"subject": COMMON}) == ("CN:localhost",)

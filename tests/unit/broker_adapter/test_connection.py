@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker_adapter.address import UnixAddress
+from broker_adapter.address import TcpAddress, UnixAddress
 from broker_adapter.calls import MessageRoom
 from broker_adapter.connection import ServiceConnection
 from broker_adapter.link import ServiceLink
 from broker_adapter.settings import ClientSettings
 from broker_adapter.statistics import ClientCounters
-from rlmm.errors import AppendUncertain, ProtocolError, SidecarUnavailable, Stopped
+from rlmm.errors import AppendUncertain, ConfigError, ProtocolError, SidecarUnavailable, Stopped
 from rlmm.wire.hello import ClientHello, HelloAnswer, ServiceLimits, hello_answer_value
 from rlmm.wire.messages import ID_MAX, answer_frame, read_request, refusal_frame
 from tests.support.builders import tp
@@ -23,11 +24,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+TOKEN = "a-token-0123456789abcdef"
+
+
 class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[tuple[int, str, list[Any]]] = []
         self.is_aborted = False
+        self.known: dict[str, object] = {}
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self.known.get(name, default)
 
     def write(self, data: Any) -> None:
         self.asked.append(read_request(bytes(data)[4:]))
@@ -58,7 +66,9 @@ async def test_limit_of_the_service_when_greeted_then_holds_for_answers_too() ->
     """A service that is configured for larger frames is understood."""
     connection, _ = connected()
     greeting = asyncio.ensure_future(
-        connection.greet(ClientHello((1,), "test"), asyncio.get_running_loop().time() + 10)
+        connection.greet(
+            ClientHello((1,), "test"), asyncio.get_running_loop().time() + 10, UnixAddress("s")
+        )
     )
     await asyncio.sleep(0)
     limits = ServiceLimits(8 << 20, 1, 1, 1, 1, 0)
@@ -68,6 +78,48 @@ async def test_limit_of_the_service_when_greeted_then_holds_for_answers_too() ->
     large = connection.send("status", [])
     connection.data_received(answer_frame(1, b"x" * (5 << 20), 8 << 20))
     assert len(await large) == 5 << 20  # type: ignore[arg-type]
+
+
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+@pytest.mark.parametrize(
+    ("peer", "tls", "token", "is_allowed", "is_sent"),
+    [
+        (("192.0.2.7", 9), None, TOKEN, False, False),
+        (("2001:db8::7", 9, 0, 0), None, TOKEN, False, False),
+        (("192.0.2.7", 9), None, None, False, True),
+        (("192.0.2.7", 9), None, TOKEN, True, True),
+        (("192.0.2.7", 9), TLS, TOKEN, False, True),
+        (("127.0.0.1", 9), None, TOKEN, False, True),
+        (("::1", 9, 0, 0), None, TOKEN, False, True),
+    ],
+    ids=["plain", "plain-ipv6", "no-token", "allowed", "tls", "loopback", "loopback-ipv6"],
+)
+async def test_token_when_another_machine_would_get_it_unencrypted_then_is_not_sent(
+    peer: tuple[object, ...],
+    tls: ssl.SSLContext | None,
+    token: str | None,
+    *,
+    is_allowed: bool,
+    is_sent: bool,
+) -> None:
+    """A token goes over TCP without TLS within this machine alone, unless that is allowed."""
+    connection, wire = connected()
+    wire.known = {"peername": peer, "ssl_object": tls}
+    address = TcpAddress("somewhere", 9, tls, plaintext_token=is_allowed)
+    hello = ClientHello((1,), "test", token)
+    greeting = connection.greet(hello, asyncio.get_running_loop().time() + 10, address)
+    if not is_sent:
+        with pytest.raises(ConfigError, match="not sent to somewhere:9") as found:
+            await greeting
+        assert not wire.asked
+        assert TOKEN not in str(found.value)
+        return
+    waiting = asyncio.ensure_future(greeting)
+    await asyncio.sleep(0)
+    assert [method for _, method, _ in wire.asked] == ["hello"]
+    waiting.cancel()
 
 
 async def test_end_then_each_request_is_told_what_is_true_of_it() -> None:

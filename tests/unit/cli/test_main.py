@@ -38,6 +38,20 @@ def test_version_is_printed_when_asked() -> None:
     assert (result.exit_code, result.stdout) == (0, f"rlmm {rlmm.__version__}\n")
 
 
+HOSTILE = "\x1b]0;pwned\x07\x1b[31mEVIL\x9b31m\u202egnp"
+
+
+@pytest.mark.parametrize("flags", [(), ("--debug",)], ids=["line", "traceback"])
+def test_error_when_its_words_move_the_cursor_then_escaped(
+    failing: list[BaseException], flags: tuple[str, ...]
+) -> None:
+    """The words of a service reach the terminal without an escape, in the line and traceback."""
+    failing.append(ConfigError(f"the service says: {HOSTILE}"))
+    result = CliRunner().invoke(main.cli, [*flags, "fail"])
+    assert "\\x1b]0;pwned\\x07\\x1b[31mEVIL\\x9b31m\\x202egnp" in result.stderr
+    assert [letter for letter in "\x1b\x07\x9b\u202e" if letter in result.stderr] == []
+
+
 @pytest.mark.parametrize(
     ("error", "exit_code", "line"),
     [

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from rlmm.base.threads import left_behind
 from rlmm.cli.common.config_options import config, config_options
+from rlmm.cli.main import cli
 from rlmm.cli.service.config_reload import READ_S_MAX, RELOAD_SIGNAL, ConfigReload, EarlySignals
 from rlmm.config.keys import KEYS
 from rlmm.config.loading import load
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from click.testing import Result
 
     from rlmm.cli.common.config_options import ConfigurationSources
+    from rlmm.config.keys import Key
     from rlmm.config.loading import LoadedConfiguration
 
 DEADLINE_S = 30.0
@@ -176,6 +178,35 @@ def test_show_when_there_are_secrets_then_masks_them() -> None:
         result = show("--output", output, env=SECRET)
         assert result.exit_code == 0
         assert "s3cret" not in result.output
+
+
+SECRET_KEYS = [key for key in KEYS.values() if key.is_secret]
+
+
+@pytest.mark.parametrize("key", SECRET_KEYS, ids=lambda key: key.path)
+def test_secret_when_given_as_a_flag_then_refused_with_the_variable(key: Key) -> None:
+    """A secret on the command line is refused, unrepeated, with the variable that takes it."""
+    for flag in ((key.flag, "s3cret"), (f"{key.flag}=s3cret",)):
+        result = CliRunner().invoke(cli, ["config", "show", *flag])
+        assert result.exit_code == 2
+        assert f"{key.flag}: secrets are no flags" in result.stderr
+        assert f"set {key.env}, or {key.path}" in result.stderr
+        assert "s3cret" not in result.output
+
+
+@pytest.mark.parametrize(
+    "name", ["sasl.password", "sasl.jaas.config", "ssl.key.password", "ssl.keystore.password"]
+)
+@pytest.mark.parametrize("command", [("config", "show"), ("status",)], ids=" ".join)
+def test_secret_when_given_as_a_property_then_refused_on_the_command_line_alone(
+    command: tuple[str, ...], name: str
+) -> None:
+    """`--command-property` takes no secret, which a file of `--command-config` holds."""
+    result = CliRunner().invoke(cli, [*command, "--command-property", f"{name}=s3cret"])
+    assert result.exit_code == 2
+    assert f"--command-property {name}: secrets are no flags" in result.stderr
+    assert "--command-config" in result.stderr
+    assert "s3cret" not in result.output
 
 
 def test_show_when_read_by_people_then_is_a_table() -> None:

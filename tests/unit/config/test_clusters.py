@@ -47,7 +47,9 @@ log.kind = "files"
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    return tmp_path / "rlmm.toml"
+    path = tmp_path / "rlmm.toml"
+    path.touch(0o600)
+    return path
 
 
 def refused(file: Path, text: str, **sources: dict[str, str]) -> str:

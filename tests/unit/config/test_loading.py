@@ -125,6 +125,7 @@ remote_log_metadata_topic_min_isr = 1
 
 def test_toml_when_it_has_kafkas_keys_then_they_are_taken_as_they_are(file: Path) -> None:
     """Kafka's names, whole or without its prefix, dotted or not, and its login line."""
+    file.touch(0o600)
     file.write_text(KAFKA_FILE)
     kafka = load(file=file).config.kafka
     assert kafka is not None

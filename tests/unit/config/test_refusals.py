@@ -317,6 +317,7 @@ def test_command_property_when_unknown_then_is_refused(given: tuple[str, ...], s
 def test_secret_when_it_is_of_no_use_then_is_not_shown(tmp_path: Path) -> None:
     """No error shows a password."""
     file = tmp_path / "rlmm.toml"
+    file.touch(0o600)
     file.write_text("[kafka]\nsasl.password = ['s3cret']")
     message = refused(SERVERS, file=file)
     assert "s3cret" not in message

@@ -64,6 +64,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 @pytest.mark.parametrize("identification", ["https", ""], ids=["names checked", "not checked"])
+def test_context_when_names_are_not_checked_then_warns(
+    files: Files, identification: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A connection that takes a certificate of any name is warned of, and no other is."""
+    tls_context(files.settings(truststore=files.trusted, identification=identification))
+    warned = [line for line in caplog.messages if "endpoint.identification.algorithm" in line]
+    assert len(warned) == (not identification)
+
+
+@pytest.mark.parametrize("identification", ["https", ""], ids=["names checked", "not checked"])
 def test_context_when_a_truststore_is_named_then_only_that_is_trusted(
     files: Files, identification: str
 ) -> None:

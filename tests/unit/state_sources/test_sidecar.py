@@ -189,10 +189,20 @@ def test_token_when_no_file_is_named_then_is_none(tmp_path: Path) -> None:
     """White space around it is none of it."""
     assert token_of(settings("localhost:9")) is None
     path = tmp_path / "token"
+    path.touch(0o600)
     path.write_text("\n secret-0123456789 \n")
     assert token_of(settings("localhost:9", token_file=path)) == "secret-0123456789"
     path.write_bytes(b"\xff")
     with pytest.raises(ConfigError, match="cannot be read: it is not ASCII"):
+        token_of(settings("localhost:9", token_file=path))
+
+
+def test_token_when_every_user_may_read_its_file_then_is_refused(tmp_path: Path) -> None:
+    """A client sends no token that every user of its machine could take."""
+    path = tmp_path / "token"
+    path.write_text("secret-0123456789")
+    path.chmod(0o644)
+    with pytest.raises(ConfigError, match=rf"every user of the machine.*chmod o= {path}$"):
         token_of(settings("localhost:9", token_file=path))
 
 

@@ -108,6 +108,21 @@ def test_line_when_a_terminal_reads_it_then_is_for_people() -> None:
     assert "rlmm.tests.lines" in plain
 
 
+def test_human_lines_when_texts_are_hostile_then_are_escaped_and_lines_are_ours() -> None:
+    """No message, field or traceback moves the cursor, turns the text, or forges a line."""
+    hostile = "\x9b31m\u202e\x1b[2J\n2026-01-01T00:00:00.000Z [info] all is well"
+    with logging_to(Written(), format=LogFormat.HUMAN) as written:
+        error = ValueError(hostile)
+        log.error("said %s", hostile, extra={"field": hostile}, exc_info=error)
+    text = written.getvalue()
+    assert [letter for letter in "\x9b\u202e\x1b" if letter in text] == []
+    first, *trace = text.splitlines()
+    assert "said \\x9b31m\\x202e\\x1b[2J\\x0a2026" in first
+    assert "field=" in first
+    assert trace
+    assert [line for line in trace if not line.startswith("    ")] == []
+
+
 def test_colours_when_unwanted_then_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """`NO_COLOR` and a stream that is no terminal give lines without colours."""
     monkeypatch.setenv("NO_COLOR", "1")

@@ -1,7 +1,10 @@
 package io.rlmm.kafka.link;
 
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Arrays;
 
 /** Where a service listens. */
 public sealed interface Address {
@@ -18,6 +21,15 @@ public sealed interface Address {
 
     /** A host and a port. */
     record Tcp(String host, int port) implements Address {
+        /** Whether every address of the host is one of this machine alone; a host that is not found is not. */
+        public boolean isThisMachine() {
+            try {
+                return Arrays.stream(InetAddress.getAllByName(host)).allMatch(InetAddress::isLoopbackAddress);
+            } catch (UnknownHostException error) {
+                return false;
+            }
+        }
+
         @Override
         public String toString() {
             return host + ":" + port;

@@ -14,16 +14,20 @@ public final class Dialler {
     private final Address address;
     private final TlsFiles tls;
     private final Path tokenFile;
+    private final boolean sendsPlaintextToken;
     private final Hello.Caller caller;
     private final int timeoutMs;
     private Transport current;
     private boolean isClosed = false;
 
     /** TLS and the file of a token may be null: there is none. */
-    public Dialler(Address address, TlsFiles tls, Path tokenFile, Hello.Caller caller, int timeoutMs) {
+    public Dialler(
+            Address address, TlsFiles tls, Path tokenFile, boolean sendsPlaintextToken, Hello.Caller caller,
+            int timeoutMs) {
         this.address = address;
         this.tls = tls;
         this.tokenFile = tokenFile;
+        this.sendsPlaintextToken = sendsPlaintextToken;
         this.caller = caller;
         this.timeoutMs = timeoutMs;
     }
@@ -41,6 +45,9 @@ public final class Dialler {
         boolean isDone = false;
         try {
             transport.open(address, tls, timeoutMs);
+            if (tokenFile != null && !sendsPlaintextToken && !transport.isPrivate()) {
+                throw new SSLException("the token is not sent to " + address + " without TLS");
+            }
             Connection connection = new Connection(transport);
             greet(connection, token());
             isDone = true;

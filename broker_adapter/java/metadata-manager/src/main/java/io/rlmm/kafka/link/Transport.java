@@ -23,6 +23,7 @@ import javax.net.ssl.SSLSocket;
 final class Transport implements Closeable {
     private Closeable bottom;
     private boolean isClosed;
+    private boolean isPrivate;
     private InputStream in;
     private OutputStream out;
 
@@ -34,17 +35,24 @@ final class Transport implements Closeable {
         return out;
     }
 
+    /** Whether nobody between can read it: it is encrypted, or ends within this machine. */
+    boolean isPrivate() {
+        return isPrivate;
+    }
+
     /** Opens it; <code>close</code> ends this as well, from another thread. */
     void open(Address address, TlsFiles tls, int timeoutMs) throws IOException, GeneralSecurityException {
         if (address instanceof Address.Unix unix) {
             SocketChannel channel = held(SocketChannel.open(StandardProtocolFamily.UNIX));
             channel.connect(UnixDomainSocketAddress.of(unix.path()));
+            isPrivate = true;
             in = ChannelStreams.in(channel);
             out = ChannelStreams.out(channel);
             return;
         }
         Address.Tcp tcp = (Address.Tcp) address;
         Socket socket = dialled(tcp, timeoutMs);
+        isPrivate = tls != null || socket.getInetAddress().isLoopbackAddress();
         if (tls != null) {
             socket = encrypted(socket, tcp, tls);
         }

@@ -58,7 +58,8 @@ public final class Manager {
             client(), settings.clusterId(), settings.brokerId(), SegmentForm.uuid(Uuid.randomUuid()),
             settings.bootstrap());
         Dialler dialler = new Dialler(
-            settings.address(), settings.tls(), settings.tokenFile(), caller, settings.connectMs());
+            settings.address(), settings.tls(), settings.tokenFile(), settings.sendsPlaintextToken(), caller,
+            settings.connectMs());
         Manager manager = new Manager(settings, dialler);
         manager.link.start();
         LOG.info("The remote log metadata is asked of rlmm at {}", settings.address());

@@ -15,6 +15,7 @@ import org.apache.kafka.common.config.ConfigException;
  * <p>Values are texts or numbers, as they come; keys that are not ours are passed over, so that those
  * of Kafka's own manager may stay where they are.
  *
+ * @param sendsPlaintextToken whether the token goes to another machine without TLS
  * @param lookupMs how long a consumer's question may take, and how long "not ready" is waited out
  * @param taskMs how long a question of a background task may take
  * @param listingMs how long a listing that must not fail is tried
@@ -23,7 +24,7 @@ import org.apache.kafka.common.config.ConfigException;
  * @param finishMs how long the end of a copy is tried at the least, whatever becomes of it
  */
 record Settings(
-        Address address, TlsFiles tls, Path tokenFile, int brokerId, String clusterId, String bootstrap,
+        Address address, TlsFiles tls, Path tokenFile, boolean sendsPlaintextToken, int brokerId, String clusterId, String bootstrap,
         int connectMs, int lookupMs, int taskMs, int listingMs, int writeMs, int outcomeMs, int finishMs) {
     static final String ADDRESS = "sidecar.address";
     static final String TLS = "sidecar.tls";
@@ -32,6 +33,7 @@ record Settings(
     static final String TLS_KEY = "sidecar.tls.key.file";
     static final String TLS_NAME = "sidecar.tls.server.name";
     static final String TOKEN = "sidecar.token.file";
+    static final String PLAINTEXT_TOKEN = "sidecar.plaintext.token";
     static final String CONNECT_MS = "sidecar.connect.timeout.ms";
     static final String LOOKUP_MS = "sidecar.lookup.timeout.ms";
     static final String TASK_MS = "sidecar.task.timeout.ms";
@@ -52,6 +54,7 @@ record Settings(
             address(configs),
             tls(configs),
             path(configs, TOKEN),
+            flag(configs, PLAINTEXT_TOKEN, false),
             brokerId(configs),
             text(configs, "cluster.id"),
             bootstrap(configs),
@@ -70,6 +73,7 @@ record Settings(
     private void requireFiles() {
         if (tokenFile != null) {
             requireToken();
+            requireUnread();
         }
         if (tls != null) {
             requireReadable(TLS_CA, tls.ca());
@@ -90,6 +94,14 @@ record Settings(
             }
         } catch (IOException error) {
             throw new ConfigException(TOKEN, tokenFile, "cannot be read");
+        }
+    }
+
+    /** A token that crosses a network unencrypted was read before the service could refuse it. */
+    private void requireUnread() {
+        if (tls == null && !sendsPlaintextToken && address instanceof Address.Tcp tcp && !tcp.isThisMachine()) {
+            throw new ConfigException(TOKEN, tokenFile, "it is not sent to " + tcp + " without TLS: set "
+                + TLS_CA + ", or " + PLAINTEXT_TOKEN + "=true where the network itself is encrypted");
         }
     }
 
@@ -116,10 +128,7 @@ record Settings(
         Path ca = path(configs, TLS_CA);
         Path certificate = path(configs, TLS_CERTIFICATE);
         String said = text(configs, TLS);
-        boolean isOn = said == null ? ca != null || certificate != null : said.equalsIgnoreCase("true");
-        if (said != null && !isOn && !said.equalsIgnoreCase("false")) {
-            throw new ConfigException(TLS, said, "expected true or false");
-        }
+        boolean isOn = flag(configs, TLS, ca != null || certificate != null);
         Path key = path(configs, TLS_KEY);
         String name = text(configs, TLS_NAME);
         if (key != null && certificate == null) {
@@ -144,6 +153,17 @@ record Settings(
     private static String bootstrap(Map<String, ?> configs) {
         String text = text(configs, BOOTSTRAP);
         return text == null || text.length() > BOOTSTRAP_CHARS_MAX ? null : text;
+    }
+
+    private static boolean flag(Map<String, ?> configs, String key, boolean without) {
+        String text = text(configs, key);
+        if (text == null) {
+            return without;
+        }
+        if (!text.equalsIgnoreCase("true") && !text.equalsIgnoreCase("false")) {
+            throw new ConfigException(key, text, "expected true or false");
+        }
+        return text.equalsIgnoreCase("true");
     }
 
     private static Path path(Map<String, ?> configs, String key) {

@@ -82,6 +82,22 @@ class SettingsTest {
     }
 
     @Test
+    void aTokenGoesUnencryptedToThisMachineAlone(@TempDir Path folder) throws IOException {
+        String token = Files.writeString(folder.resolve("token"), "a-token-0123456789").toString();
+        for (String address : new String[] {"192.0.2.7:9000", "[2001:db8::7]:9000", "no-such-host.invalid:9000"}) {
+            assertRefused("sidecar.plaintext.token", "sidecar.address", address, "sidecar.token.file", token);
+            assertTrue(Settings.read(configs("sidecar.address", address, "sidecar.token.file", token,
+                "sidecar.plaintext.token", "true")).sendsPlaintextToken());
+            Settings.read(configs("sidecar.address", address, "sidecar.token.file", token, "sidecar.tls", "true"));
+            Settings.read(configs("sidecar.address", address));
+        }
+        for (String address : new String[] {"127.0.0.1:9000", "[::1]:9000", "localhost:9000", "/run/rlmm.sock"}) {
+            Settings.read(configs("sidecar.address", address, "sidecar.token.file", token));
+        }
+        assertRefused("sidecar.plaintext.token", "sidecar.plaintext.token", "perhaps");
+    }
+
+    @Test
     void aFileWithoutATokenIsRefused(@TempDir Path folder) throws IOException {
         Path file = Files.writeString(folder.resolve("token"), " \n");
         assertRefused("sidecar.token.file", "sidecar.token.file", file.toString());
