@@ -181,3 +181,22 @@ def test_size_of_the_installation_is_told_alike() -> None:
     assert told[0] is not None
     assert told[1] is not None
     assert told[0].groups() == told[1].groups()
+
+
+@pytest.mark.parametrize("picture", sorted((tree.ROOT / "docs/pictures").glob("*.svg")), ids=str)
+def test_picture_when_shown_without_css_variables_then_has_its_colours(picture: Path) -> None:
+    """A picture names its colours itself: package indexes and editors resolve no variables."""
+    text = picture.read_text(encoding="utf-8")
+    assert "var(--" not in text.partition("</style>")[2]
+    assert re.search(r"fill: #[0-9a-f]{6}", text)
+
+
+def test_ports_in_documents_when_named_then_are_those_of_the_settings() -> None:
+    """Every page has one port for frames, 7404, and one for HTTP, 7405."""
+    place = re.compile(r"\b(?:rlmm|rlmm\.example|0\.0\.0\.0):(\d{4,5})\b")
+    named = {
+        (path.name, port)
+        for path in (tree.ROOT / "README.md", *(tree.ROOT / "docs").glob("*.md"))
+        for port in place.findall(path.read_text(encoding="utf-8"))
+    }
+    assert {port for _, port in named} <= {"7404", "7405"}, named
