@@ -6,5 +6,6 @@ The tree itself.
     folder_graph   which folders import which others
     capabilities   holds `docs/capabilities.md` to the tests that ran: a pytest plugin
     deployment     the files of `deploy/`, read as their tools read them
+    documented_commands  fenced blocks of README and docs, and the commands in them
     installations  environments as pip installs them, for the commands in them
 """
