@@ -21,12 +21,17 @@ from rlmm.cli.main import cli
 from rlmm.library.remote_log_metadata import RemoteLogMetadata
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.stores.opening import open_store
+from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.cli.documented_desk import (
+    KEYS,
+    PREFIX,
     Desk,
     Prepared,
     add_what_readme_explains,
     serving,
 )
+from tests.support.partitions.written_logs import WrittenLog
 from tests.support.repository import tree
 from tests.support.repository.documented_commands import (
     DocumentedBlock,
@@ -251,8 +256,19 @@ async def test_programs_when_run_then_do_as_they_say(
 
 
 @pytest.mark.long
-def test_programs_of_spark_when_run_then_do_as_they_say(desk: Desk) -> None:
+def test_programs_of_spark_when_run_then_do_as_they_say(
+    desk: Desk, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The programs and the view of docs/data-source.md and docs/spark.md run as they stand."""
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    prepared.empty_bucket()
+    log = WrittenLog(11)
+    log.fill(60)
+    log.settle()
+    settings = S3Settings("bucket", endpoint=desk.endpoint, is_path_style=True)
+    with open_store(settings) as store:
+        log.into_store(store, PREFIX)
     parts = [
         one.text
         for one in HERE
@@ -283,7 +299,7 @@ def test_programs_of_spark_when_run_then_do_as_they_say(desk: Desk) -> None:
     ])  # fmt: skip
     (desk.folder / "pages.py").write_text(program)
     lines = [
-        "rlmm tier export --embedded archive --topic orders --store s3://bucket/kafka/ "
+        "rlmm tier export --from-manifests --topic orders --store s3://bucket/kafka/ "
         "--save orders.json",
         "python pages.py",
     ]

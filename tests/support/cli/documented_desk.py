@@ -47,12 +47,16 @@ class Prepared:
         config = Config(s3={"addressing_style": "path"})
         return session.client("s3", endpoint_url=self.endpoint, config=config)
 
-    def fill_bucket(self) -> None:
-        """Put exactly the objects of the tier into the bucket, below the prefix of the pages."""
-        client, store = self.client(), self.folder / "store"
+    def empty_bucket(self) -> None:
+        client = self.client()
         for page in client.get_paginator("list_objects_v2").paginate(Bucket="bucket"):
             for one in page.get("Contents", []):
                 client.delete_object(Bucket="bucket", Key=one["Key"])
+
+    def fill_bucket(self) -> None:
+        """Put exactly the objects of the tier into the bucket, below the prefix of the pages."""
+        self.empty_bucket()
+        client, store = self.client(), self.folder / "store"
         for file in store.rglob("*"):
             if file.is_file() and "rlmm-jobs" not in file.parts:
                 key = f"{PREFIX}{file.relative_to(store)}"
