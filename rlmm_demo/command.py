@@ -66,6 +66,8 @@ def demo(
     run; without them the demo has no stock consumer. It takes about two minutes.
     """
     if history:
+        if folder is not None:
+            raise click.UsageError("--history keeps nothing: it plays in memory, without --folder.")
         show_history()
         return
     if folder is not None and folder.exists() and any(folder.iterdir()):

@@ -11,6 +11,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = ("demo", "java", "s3", "spark", "tiering")
 """The extras that are pinned for development: those that tests use."""
+RUNTIME_EXTRAS = ("s3", "tiering")
+"""The extras that image and unit install, so that `rlmm tier` works beside the service."""
+
 HEADER = "# For CPython 3.11, 3.12 and 3.13 on Linux; written by `make constraints`.\n"
 OPTIONS = [
     "--generate-hashes",
@@ -33,6 +36,14 @@ def group_requirements(groups: dict[str, list[Any]], name: str) -> list[str]:
         else:
             requirements.extend(group_requirements(groups, entry["include-group"]))
     return requirements
+
+
+def runtime_requirements(project: dict[str, Any]) -> list[str]:
+    extras = project["project"]["optional-dependencies"]
+    return [
+        *project["project"]["dependencies"],
+        *(requirement for name in RUNTIME_EXTRAS for requirement in extras[name]),
+    ]
 
 
 def development_requirements(project: dict[str, Any]) -> list[str]:
@@ -66,9 +77,8 @@ def compile_constraints(requirements: list[str], target: Path, options: list[str
 def main() -> None:
     """Write both files; further arguments go on to pip-compile."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    core: list[str] = project["project"]["dependencies"]
     runtime, dev = ROOT / "constraints/runtime.txt", ROOT / "constraints/dev.txt"
-    compile_constraints(core, runtime, sys.argv[1:])
+    compile_constraints(runtime_requirements(project), runtime, sys.argv[1:])
     compile_constraints(
         development_requirements(project),
         dev,

@@ -46,4 +46,6 @@ async def main(path: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m examples.python_broker SOCKET, such as rlmm-data/rlmm.sock")
     asyncio.run(main(sys.argv[1]))

@@ -15,12 +15,19 @@ from rlmm.inspection import explain_findings as kinds
 from rlmm.inspection.explain_facts import finding, of_topic
 from rlmm.inspection.lookup_trace import LookUp, LookupRule, look_up
 from rlmm.inspection.segment_search import holding
-from rlmm.inspection.stuck import COPY_FINISHED_FIRST, TOPIC_GONE
+from rlmm.inspection.stuck import (
+    COPY_FINISHED_FIRST,
+    COPY_STALLED,
+    TOPIC_GONE,
+    StuckFacts,
+    stuck_in,
+)
 from rlmm.inspection.verify import (
     BELOW_LOG_START,
     HIDDEN_SEGMENT,
     HISTORY_TRIMMED,
     LOOKUP_HOLE,
+    TOPIC_RECREATED,
     hidden_of,
 )
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
@@ -43,6 +50,10 @@ if TYPE_CHECKING:
 
 _BLOCKS = (BELOW_LOG_START, kinds.PARTITION_BEING_DELETED, kinds.PARTITION_DELETED, TOPIC_GONE)
 """What keeps brokers from reading a segment that is found."""
+_BESIDE = (TOPIC_RECREATED, HISTORY_TRIMMED)
+"""What is worth knowing, and is never the reason why an offset is not found."""
+STALLED_MS = 3_600_000
+"""How long a copy is open that keeps what is above it from the tier, as `rlmm stuck` has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,7 @@ def explain(
         findings += judge.of_found(found)
     else:
         findings += [*judge.of_nothing(found, others), *judge.of_history()]
+    findings.sort(key=lambda one: one.kind in _BESIDE)
     return Explanation(
         partition, offset, asked, epoch is not None, found, others, held, tuple(findings), due,
         ahead, rules,
@@ -291,6 +303,7 @@ class _Judge:
                 f"{behind.start_offset}", first_offset=behind.start_offset,
             )  # fmt: skip
         elif before is not None and behind is None:
+            yield from self._stalled()
             yield self._finding(
                 kinds.OFFSET_ABOVE_TIER,
                 f"the last finished segment ends at offset {before.last_offset}",
@@ -308,7 +321,16 @@ class _Judge:
                 "are open; a local log that still has these offsets can be copied again",
             )
         elif self._shard.partition_delete(self._partition) is None:
+            yield from self._stalled()
             yield self._finding(kinds.OFFSET_ABOVE_TIER, "no finished segment is there")
+
+    def _stalled(self) -> Iterator[Finding]:
+        """Report copies below the offset that never ended: nothing behind them is tiered."""
+        known = StuckFacts(self._facts.now_ms, STALLED_MS, STALLED_MS)
+        below = [
+            one for one in self._shard.segments(self._partition) if one.start_offset <= self._offset
+        ]
+        yield from (one for one in stuck_in(below, known) if one.kind is COPY_STALLED)
 
     # ----------------------------------------------------------------------------- the history
 

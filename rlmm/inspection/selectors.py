@@ -34,6 +34,8 @@ _LABEL = re.compile(rf"(?:(?P<id>{_ID}):)?(?P<topic>.+)-(?P<partition>\d{{1,10}}
 _BY_ID = re.compile(rf"(?P<id>{_ID}):(?P<partition>\d{{1,10}})", re.ASCII)
 _SEGMENT = re.compile(r"[A-Za-z0-9_-]{1,22}")
 _LISTED_MAX = 10
+CLOCKS_DIFFER_MS = 60_000
+"""How far the clock of a broker, which gives events their times, may be ahead of this one."""
 _TIMES = "2026-01-31T14:05:00Z, 1769868300000, -7d or now"
 
 
@@ -67,7 +69,7 @@ class MomentSelector:
 
 
 def parse_at(text: str, now_ms: int) -> MomentSelector:
-    """Read `OFFSET`, `PARTITION:OFFSET,...` or a time; see `TIME_DIGITS_MIN`."""
+    """Read `OFFSET`, `PARTITION:OFFSET,...` or a time not to come; see `TIME_DIGITS_MIN`."""
     said = text.strip()
     if said.isascii() and said.isdigit() and len(said) < TIME_DIGITS_MIN:
         return MomentSelector(offset=int(said))
@@ -79,10 +81,14 @@ def parse_at(text: str, now_ms: int) -> MomentSelector:
             raise InvalidArgument(msg)
         return MomentSelector(offsets=offsets)
     try:
-        return MomentSelector(time_ms=parse_time(said, now_ms))
+        time_ms = parse_time(said, now_ms)
     except InvalidArgument as error:
         msg = f"{text!r} is no moment: an offset, PARTITION:OFFSET,..., or a time such as {_TIMES}"
         raise InvalidArgument(msg) from error
+    if time_ms > now_ms + CLOCKS_DIFFER_MS:
+        msg = f"{text!r} lies in the future: what the state will be then is not known"
+        raise InvalidArgument(msg)
+    return MomentSelector(time_ms=time_ms)
 
 
 # ------------------------------------------------------------------------------- user partitions

@@ -69,7 +69,8 @@ class GroupUsage:
     """Of the open copies those that are open for too long: waste."""
     displaced: SegmentSum = field(default_factory=SegmentSum)
     """Finished, and found by no look-up: waste."""
-    due: SegmentSum = field(default_factory=SegmentSum)
+    due: SegmentSum | None = field(default_factory=SegmentSum)
+    """What retention deletes; None where the retention of a partition of it is not known."""
     oldest_ms: int | None = None
     newest_ms: int | None = None
 
@@ -116,12 +117,20 @@ class UsageSums:
             return sorted(found, key=lambda one: int(one.name))
         return sorted(found, key=lambda one: (-one.all.size_bytes, one.name))
 
-    def add(self, dues: Iterable[RetentionDecision], displaced: Sequence[SegmentMetadata]) -> None:
+    def add(
+        self,
+        dues: Iterable[RetentionDecision],
+        displaced: Sequence[SegmentMetadata],
+        *,
+        is_due_known: bool = True,
+    ) -> None:
         """Add one user partition: the fate of its segments, and those that no look-up finds."""
         hidden = {one.id for one in displaced}
         for due in dues:
             for group in (self._group_of(due.segment), self.total):
                 self._count(group, due, is_hidden=due.segment.id in hidden)
+                if not is_due_known and not due.fate.is_deleted:  # an unknown limit may delete it
+                    group.due = None
 
     def _group_of(self, segment: SegmentMetadata) -> GroupUsage:
         if self._grouping is Grouping.TOPIC:
@@ -148,7 +157,7 @@ class UsageSums:
                     group.abandoned.add(segment)
             case SegmentState.DELETE_SEGMENT_STARTED:
                 group.being_deleted.add(segment)
-        if due.fate.is_deleted:
+        if due.fate.is_deleted and group.due is not None:
             group.due.add(segment)
         at_ms = segment.max_timestamp_ms
         if at_ms >= 0:

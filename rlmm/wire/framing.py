@@ -96,7 +96,10 @@ class FrameReader:
         return payloads
 
     def _refuse(self, size: int, payloads: list[bytes]) -> list[bytes]:
-        msg = f"a frame of {size} bytes is announced, allowed are 1 to {self._frame_bytes_max}"
+        if size == int.from_bytes(b"HTTP"):
+            msg = "the port answers by HTTP: frames have a port of their own, see sidecar.listen"
+        else:
+            msg = f"a frame of {size} bytes is announced, allowed are 1 to {self._frame_bytes_max}"
         self._refused = ProtocolError(msg)
         if not payloads:
             raise self._refused

@@ -87,7 +87,8 @@ def _names(audited: str) -> bool:
 
 
 def _audit(screen: DemoScreen, world: DemoWorld) -> str:
-    words = ["tier", "audit", "--min-age", "1s"]
+    # No copy runs beside the demonstration, and the orphan was planted a moment ago.
+    words = ["tier", "audit", "--min-age", "1ms"]
     _show(screen, world, [*words, "--store", "..."])
     # Of the topic itself: a service beside a broker has what that broker leads and follows.
     text = world.run(words, *world.metadata_flags(), *world.store.flags(), "--no-spark", finds=True)

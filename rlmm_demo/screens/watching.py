@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from broker_adapter.address import UnixAddress
 from broker_adapter.blocking import BlockingRemoteLogMetadataClient
@@ -43,6 +43,10 @@ class DemoStart:
     """Whether an answer denied a segment that exists."""
     whole_s: float = 0.0
     """Seconds until it was ready, the start of the process included."""
+    restored: int = 0
+    """Metadata partitions that came from a snapshot."""
+    filled: int = 0
+    """Metadata partitions that have events."""
 
 
 def watch(
@@ -74,7 +78,16 @@ def watch(
     ready_s = now_s - begun_s
     stalls = None if beside_it is None else stalls_of(beside_it.answered, begun_s, ready_s)
     curve = ReplayCurve(label, tuple((at_s - begun_s, count) for at_s, count in points), ready_s)
-    return DemoStart(curve, refused.refusal, stalls, refused.is_denied, now_s - started_s)
+    restored, filled = _counts(service.status())
+    return DemoStart(
+        curve, refused.refusal, stalls, refused.is_denied, now_s - started_s, restored, filled
+    )
+
+
+def _counts(status: dict[str, Any]) -> tuple[int, int]:
+    """Return how many metadata partitions came from a snapshot, and how many have events."""
+    filled = sum(bool(one["history"]["records"]) for one in status["metadata_partitions"])
+    return (status["snapshots"] or {}).get("restored") or 0, filled
 
 
 def stalls_of(

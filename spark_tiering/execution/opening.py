@@ -26,7 +26,8 @@ def open_engine(
     try:
         import pyspark  # noqa: F401, PLC0415
     except ImportError as error:
-        msg = "Spark is not installed: pip install 'rlmm[spark]', and 'rlmm[java]' without a Java"
+        msg = "Spark is not installed: pip install 'rlmm[spark]', and 'rlmm[java]' without a Java; "
+        msg += "or use --no-spark, which needs neither"
         raise EngineUnfit(msg) from error
     from spark_tiering.execution.session import open_session  # noqa: PLC0415
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import queue
+import sys
 import threading
 from contextlib import suppress
 from dataclasses import replace
@@ -104,6 +105,11 @@ def _packed(thing: object) -> bytes:
     return packed
 
 
+def _needed() -> tuple[str, ...]:
+    """Return the libraries of objects that this process uses, as the tasks will."""
+    return tuple(name for name in ("awscrt", "boto3", "zstandard") if name in sys.modules)
+
+
 def _drop(parcel: Parcel) -> None: ...
 
 
@@ -131,7 +137,7 @@ class SparkEngine(ClosedByWith):
     ) -> list[R | UnitLost]:
         parcels: list[Parcel] = [(index, _packed(unit)) for index, unit in enumerate(units)]
         gathered: UnitResults[R] = UnitResults(len(parcels), on_result)
-        errand = TaskContext(0, _packed(fn))
+        errand = TaskContext(0, _packed(fn), needs=_needed())
         why = self._round(errand, self._jobs.portions(parcels), 1, gathered.add)
         if not gathered.missing():
             return gathered.outcomes()

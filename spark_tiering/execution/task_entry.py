@@ -9,6 +9,7 @@ import gc
 import pickle
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from traceback import extract_tb
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ class TaskContext:
     """Which round of its engine's."""
     fn: bytes
     version: str = __version__
+    needs: tuple[str, ...] = ()
+    """The libraries that the driver has imported and a worker needs as well."""
     is_probe: bool = False
     """Whether only to look if a unit could be run here."""
 
@@ -41,6 +44,8 @@ def carry_out(errand: TaskContext, index: int, unit: bytes) -> bytes:
         msg = f"the driver is rlmm {errand.version}, a worker has {__version__}"
         raise EngineUnfit(msg)
     try:
+        for name in errand.needs:
+            import_module(name)
         fn = pickle.loads(errand.fn)  # noqa: S301 - Spark brings it from the driver
         found = pickle.loads(unit)  # noqa: S301 - the same
     except Exception as error:

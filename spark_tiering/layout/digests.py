@@ -1,4 +1,7 @@
-"""Digests of passing bytes: length, SHA-256, and CRC-64/NVME, joined from parts. Pure."""
+"""
+Digests of passing bytes: length, SHA-256, and CRC-64/NVME, joined from parts. Pure. `awscrt`, of
+the extra `tiering`, is imported when the first sum is made, so that help works without it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ import base64
 import binascii
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
-
-from awscrt import checksums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,10 +52,14 @@ def digest_of(content: bytes | memoryview) -> ContentDigest:
 
 def continued_crc64nvme(crc64nvme: int, piece: bytes | bytearray | memoryview) -> int:
     """Return the sum of bytes with the sum *before*, 0 for none, and *piece* behind them."""
+    from awscrt import checksums  # noqa: PLC0415  # of an extra
+
     return checksums.crc64nvme(piece, crc64nvme)
 
 
 def crc64nvme_of_parts(parts: Iterable[tuple[int, int]]) -> int:
+    from awscrt import checksums  # noqa: PLC0415  # of an extra
+
     whole = 0
     for crc64nvme, size_bytes in parts:
         whole = checksums.combine_crc64nvme(whole, crc64nvme, size_bytes)

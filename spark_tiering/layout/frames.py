@@ -1,11 +1,10 @@
 """
 The frames of zstd, one at a time, within a limit. Pure. A written frame states its content size,
-because the plugin refuses others; a log's chunks also carry a checksum.
+because the plugin refuses others; a log's chunks also carry a checksum. `zstandard`, of the extra
+`tiering`, is imported when the first frame is met, so that help works without it.
 """
 
 from __future__ import annotations
-
-import zstandard
 
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 
@@ -22,6 +21,8 @@ class FrameWriter:
     """Makes one frame of each content; equal contents become equal bytes. Not thread-safe."""
 
     def __init__(self, *, level: int = LEVEL, has_checksum: bool = True) -> None:
+        import zstandard  # noqa: PLC0415  # of an extra
+
         self._compressor = zstandard.ZstdCompressor(
             level=level, write_content_size=True, write_checksum=has_checksum
         )
@@ -55,6 +56,8 @@ def inflate_frame_up_to(
 
 
 def _stated_size(frame: bytes | memoryview, where: str) -> int | LayoutFinding:
+    import zstandard  # noqa: PLC0415  # of an extra
+
     try:
         parameters = zstandard.get_frame_parameters(frame)
     except zstandard.ZstdError as error:
@@ -65,6 +68,8 @@ def _stated_size(frame: bytes | memoryview, where: str) -> int | LayoutFinding:
 
 
 def _inflate(frame: bytes | memoryview, where: str) -> bytes | LayoutFinding:
+    import zstandard  # noqa: PLC0415  # of an extra
+
     try:
         return zstandard.ZstdDecompressor().decompress(frame, allow_extra_data=False)
     except zstandard.ZstdError as error:
@@ -75,10 +80,14 @@ class ZstdFrameReader:
     """Reads frames of others, which need not state their content's size. Not thread-safe."""
 
     def __init__(self) -> None:
+        import zstandard  # noqa: PLC0415  # of an extra
+
         self._decompressor = zstandard.ZstdDecompressor()
 
     def content(self, frame: memoryview, size_bytes_max: int) -> bytes | None:
         """Return the content, at most *size_bytes_max*; None for no whole frame."""
+        import zstandard  # noqa: PLC0415  # of an extra
+
         try:
             bound = _bound(frame)
             if bound is None or bound > size_bytes_max:
@@ -90,6 +99,8 @@ class ZstdFrameReader:
 
 def _bound(frame: memoryview) -> int | None:
     """Return the most that a frame can hold, by its blocks; None where the bytes are no frame."""
+    import zstandard  # noqa: PLC0415  # of an extra
+
     parameters = zstandard.get_frame_parameters(frame)
     # The library looks no further where a frame says that it is empty.
     if not parameters.content_size:

@@ -5,6 +5,7 @@ its length and checksum while it is sent; a stream tells them when it has ended.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rlmm.errors import InvalidArgument
@@ -31,10 +32,13 @@ class ObjectContent(Protocol):
 class BytesContent:
     def __init__(self, content: Piece) -> None:
         self._content = content
-        self.sum = ContentSum(len(content), continued_crc64nvme(0, content))
+
+    @cached_property
+    def sum(self) -> ContentSum:
+        return ContentSum(len(self._content), continued_crc64nvme(0, self._content))
 
     def pieces(self) -> Iterator[Piece]:
-        if self.sum.size_bytes:
+        if len(self._content):
             yield self._content
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from rlmm.errors import ConfigError
+from rlmm.errors import ConfigError, EngineUnfit
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.s3_settings import S3Settings
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 StoreSettings = LocalSettings | S3Settings
 
+_LIBRARIES = {"awscrt": "tiering", "boto3": "s3", "zstandard": "tiering"}
+"""Library -> the extra of rlmm that installs it."""
 _open: dict[tuple[int, int, StoreSettings], ObjectStore] = {}
 
 
@@ -46,7 +50,25 @@ def parse_store(address: str, template: S3Settings | None = None) -> tuple[Store
     raise ConfigError(msg)
 
 
+def require_libraries(settings: StoreSettings) -> None:
+    """Import the libraries that the store and its objects need; `EngineUnfit` if one is missing."""
+    wanted = dict(_LIBRARIES)
+    if isinstance(settings, LocalSettings):
+        del wanted["boto3"]
+    for name in list(wanted):
+        with suppress(ModuleNotFoundError):
+            import_module(name)
+            del wanted[name]
+    if wanted:
+        extras = ",".join(sorted(set(wanted.values())))
+        verb = "is" if len(wanted) == 1 else "are"
+        msg = f"a store of objects needs {', '.join(wanted)}, which {verb} not installed: "
+        raise EngineUnfit(f"{msg}pip install 'rlmm[{extras}]'")
+
+
 def open_store(settings: StoreSettings) -> ObjectStore:
+    """Raise `EngineUnfit` where a library of the store is not installed."""
+    require_libraries(settings)
     if isinstance(settings, LocalSettings):
         return LocalStore(settings)
     # Large, and not needed for a folder.

@@ -9,10 +9,14 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.support.repository import tree
-from tools.constraints import development_requirements, group_requirements
+from tools.constraints import (
+    development_requirements,
+    group_requirements,
+    runtime_requirements,
+)
 
 PROJECT = tomllib.loads(tree.read(Path("pyproject.toml")))
-CORE: list[str] = PROJECT["project"]["dependencies"]
+RUNTIME = runtime_requirements(PROJECT)
 DEVELOPMENT = [*development_requirements(PROJECT), *PROJECT["build-system"]["requires"]]
 
 
@@ -22,7 +26,7 @@ def pinned(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("name", "requirements"),
-    [("constraints/runtime.txt", CORE), ("constraints/dev.txt", DEVELOPMENT)],
+    [("constraints/runtime.txt", RUNTIME), ("constraints/dev.txt", DEVELOPMENT)],
     ids=["runtime", "dev"],
 )
 def test_constraints_pin_every_requirement(name: str, requirements: list[str]) -> None:

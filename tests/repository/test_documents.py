@@ -13,7 +13,7 @@ from rlmm.cli.common.commands import SUBCOMMANDS
 from rlmm.config.keys import KEYS
 from rlmm.http.routes import ROUTES
 from rlmm.metrics.table import METRICS
-from tests.support.repository import rules, tree
+from tests.support.repository import documented_commands, rules, tree
 from tests.support.repository.capabilities import read_capabilities
 from tools import documents
 
@@ -185,3 +185,42 @@ def test_size_of_the_installation_is_told_alike() -> None:
     assert told[0] is not None
     assert told[1] is not None
     assert told[0].groups() == told[1].groups()
+
+
+@pytest.mark.parametrize("picture", sorted((tree.ROOT / "docs/pictures").glob("*.svg")), ids=str)
+def test_picture_when_shown_without_css_variables_then_has_its_colours(picture: Path) -> None:
+    """A picture names its colours itself: package indexes and editors resolve no variables."""
+    text = picture.read_text(encoding="utf-8")
+    assert "var(--" not in text.partition("</style>")[2]
+    assert re.search(r"fill: #[0-9a-f]{6}", text)
+
+
+def test_ports_in_documents_when_named_then_are_those_of_the_settings() -> None:
+    """Every page has one port for frames, 7404, and one for HTTP, 7405."""
+    place = re.compile(r"\b(?:rlmm|rlmm\.example|0\.0\.0\.0):(\d{4,5})\b")
+    named = {
+        (path.name, port)
+        for path in (tree.ROOT / "README.md", *(tree.ROOT / "docs").glob("*.md"))
+        for port in place.findall(path.read_text(encoding="utf-8"))
+    }
+    assert {port for _, port in named} <= {"7404", "7405"}, named
+
+
+def test_blocks_when_not_carried_out_by_their_page_then_have_a_reason() -> None:
+    """A block that another test carries out, or none, is listed with that test or the reason."""
+    blocks = documented_commands.blocks()
+    for (page, begin), why in documented_commands.ELSEWHERE.items():
+        assert any(one.page == page and one.first_line.startswith(begin) for one in blocks), begin
+        assert not why.startswith("tests/") or (tree.ROOT / why).is_file(), why
+
+
+def test_blocks_when_carried_out_then_have_commands_or_a_language_that_a_test_runs() -> None:
+    """Every other block has commands, or is in a language that the test of the documents runs."""
+    left = [
+        one.place
+        for one in documented_commands.blocks()
+        if not documented_commands.reason_elsewhere(one)
+        and not one.commands
+        and one.language not in {"python", "toml", "sql"}
+    ]
+    assert not left

@@ -27,7 +27,7 @@ GAP: Final = "  "
 WRAPPED_MIN: Final = 24
 """Least width in which a text goes on below itself."""
 
-_NAME = re.compile(r"\s*\S+(?: \S+)*?(?:\s{2,}|: )")
+_NAME = re.compile(r"\s*(?:[^\s:]|:(?=\S))+(?: (?:[^\s:]|:(?=\S))+)*(?:\s{2,}|: )")
 _LONG_WORD = re.compile(r"(?<!\S)[a-z]+(?:-[a-z]+)+[:;,.]?(?!\S)")
 """Words of ours, such as the reasons of verdicts: no id is made of small letters alone."""
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"

@@ -72,7 +72,7 @@ def check(
     Examples:
       rlmm check
       rlmm check --max-lag 1m --max-copy-age 2h --output json
-      rlmm check --sidecar rlmm.example:7407 --token-file token --max-snapshot-age 1d
+      rlmm check --sidecar rlmm.example:7404 --token-file token --max-snapshot-age 1d
     """
     snapshot_s = None if snapshot_ms is None else snapshot_ms / 1_000
     thresholds = Thresholds(

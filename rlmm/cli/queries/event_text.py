@@ -74,8 +74,13 @@ def _effects(item: View) -> Iterator[str]:
             yield " [named in these bytes]"
 
 
-def segment_or_partition(item: View) -> str:
-    return str(item["segment_id"] or (NOTHING if item["topic"] is None else partition_label(item)))
+def partition_or_nothing(item: View) -> str:
+    return NOTHING if item["topic"] is None else partition_label(item)
+
+
+def segment_and_event(item: View) -> str:
+    segment = item["segment_id"]
+    return whole_text(item) if segment is None else f"{segment} {whole_text(item)}"
 
 
 EXTRAS = (

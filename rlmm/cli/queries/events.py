@@ -20,7 +20,12 @@ from rlmm.cli.common.query_options import BEGIN, END, PLACES, TOPIC, TOPIC_PARTI
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_choice import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
-from rlmm.cli.queries.event_text import EXTRAS, segment_or_partition, time_text, whole_text
+from rlmm.cli.queries.event_text import (
+    EXTRAS,
+    partition_or_nothing,
+    segment_and_event,
+    time_text,
+)
 from rlmm.errors import ConfigError, InvalidArgument, LogError
 from rlmm.inspection.event_filter import VERDICTS, EventFilter, EventKind, verdict_words
 from rlmm.inspection.selectors import partition_filter
@@ -42,8 +47,8 @@ if TYPE_CHECKING:
 COLUMNS = (
     Column("", "TIME", made_of=time_text),
     Column("", "PLACE", made_of=lambda item: f"{item['metadata_partition']}:{item['offset']}"),
-    Column("", "ABOUT", made_of=segment_or_partition),
-    Column("", "EVENT AND OUTCOME", made_of=whole_text),
+    Column("", "PARTITION", made_of=partition_or_nothing),
+    Column("", "SEGMENT, EVENT AND OUTCOME", made_of=segment_and_event),
     Column("offset", "OFFSET", ValueFormat.NUMBER, is_extra=True),
     *EXTRAS,
 )

@@ -76,10 +76,8 @@ def explain(
 
     kept = None
     if check_objects:
-        try:
-            from rlmm.cli.tier_common.object_check import checked_store  # noqa: PLC0415  # needs its extras
-        except ImportError as error:
-            raise click.UsageError(f"--check-objects needs rlmm[tiering,s3]: {error}.") from error
+        from rlmm.cli.tier_common.object_check import checked_store  # noqa: PLC0415  # needs its extras
+
         kept = checked_store(
             store, prefix, endpoint=bucket["endpoint"], region=bucket["region"],
             profile=bucket["profile"], is_path_style=bucket["path_style"],

@@ -72,8 +72,8 @@ class UsageView(ViewObject):
     abandoned_bytes: int
     displaced_segments: int
     displaced_bytes: int
-    due_segments: int
-    due_bytes: int
+    due_segments: int | None
+    due_bytes: int | None
     cost_month: Number | None
     cost_written: Number | None
 
@@ -196,8 +196,10 @@ async def usage_answer(
     for one in chosen:
         shard = await moment.state(one.partition)
         segments = shard.segments(one.partition)
-        dues = due_of(segments, asked.rules(one.partition, segments), now_ms + due_within_ms)
-        usage.add(dues, hidden_of(shard, one.partition))
+        rules = asked.rules(one.partition, segments)
+        dues = due_of(segments, rules, now_ms + due_within_ms)
+        is_known = None not in (rules.retention_ms, rules.retention_bytes)
+        usage.add(dues, hidden_of(shard, one.partition), is_due_known=is_known)
         oldest_ms += [min(each.event_timestamp_ms for each in segments)] if segments else []
     prices = Prices(gib_month, put_thousand)
     foot = UsageFoot(_view(usage.total, prices))
@@ -223,10 +225,11 @@ async def usage_answer(
 
 def _summary(document: View) -> Iterator[str]:
     totals, topic = document["totals"], document.get("metadata_topic")
+    due = totals["due_bytes"]
+    soon = "it is not known how much goes soon" if due is None else f"{size_text(due)} go soon"
     yield (
         f"{totals['segments']:,} segments, {size_text(totals['size_bytes'])}, of which "
-        f"{size_text(totals['waste_bytes'])} are waste and {size_text(totals['due_bytes'])} go "
-        "soon"
+        f"{size_text(totals['waste_bytes'])} are waste, and {soon}"
     )
     if totals["cost_month"] is not None:
         yield f"cost of a month: {totals['cost_month']:,.2f}"
@@ -247,7 +250,9 @@ def _view(group: GroupUsage, prices: Prices) -> UsageView:
     sums: dict[str, Any] = {}
     for name in ("finished", "open", "being_deleted", "abandoned", "displaced", "due"):
         part = getattr(group, name)
-        sums |= {f"{name}_segments": part.segments, f"{name}_bytes": part.size_bytes}
+        is_known = part is not None
+        sums[f"{name}_segments"] = part.segments if is_known else None
+        sums[f"{name}_bytes"] = part.size_bytes if is_known else None
     return UsageView(
         **shared_fields(UsageView, group),
         segments=group.all.segments,

@@ -1,7 +1,7 @@
 """
 The command group `rlmm tier`, with the commands of copy jobs: plan, run, status, pause, sweep.
-Maintenance commands are imported at their first use. All need the extras `tiering`, `s3` and
-`spark`.
+Maintenance commands are imported at their first use. Jobs need the extra
+`tiering`, and `s3` and `spark` for a bucket and for Spark; help needs none.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.executor.object_check import examine
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.stores.opening import open_store, parse_store
+from spark_tiering.stores.opening import open_store, parse_store, require_libraries
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ NAMES = {ObjectKind.LOG: "log", ObjectKind.INDEXES: "indexes", ObjectKind.MANIFE
 
 
 def checked_store(address: str, prefix: str = "", **of_bucket: Any) -> StoreChoice:
-    """Return the store of the check, which is only looked at. Raises `ConfigError`."""
+    """Return the store of the check, only looked at; raises `ConfigError`, `EngineUnfit`."""
     found, own_prefix = parse_store(address, S3Settings("of-the-address", **of_bucket))
+    require_libraries(found)
     if isinstance(found, LocalSettings):
         found = replace(found, is_made=False)
     return StoreChoice(found, own_prefix or prefix)

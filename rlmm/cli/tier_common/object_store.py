@@ -10,7 +10,7 @@ import click
 from rlmm.cli.common.option_kinds import file_option, switch, text_option
 from rlmm.errors import ConfigError
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.stores.opening import parse_store
+from spark_tiering.stores.opening import parse_store, require_libraries
 from spark_tiering.stores.s3_settings import BucketEncryption, S3Settings
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def store_flags(*, is_required: bool) -> list[Any]:
 
 
 def store_of(flags: dict[str, Any]) -> StoreChoice:
-    """Raise `ConfigError` for contradicting flags."""
+    """Raise `ConfigError` for contradicting flags, and `EngineUnfit` without a library."""
     template = S3Settings(
         "of-the-address",
         endpoint=flags["endpoint"],
@@ -85,4 +85,5 @@ def store_of(flags: dict[str, Any]) -> StoreChoice:
     if prefix and flags["prefix"]:
         msg = f"two prefixes: {prefix!r} in the address of the store, {flags['prefix']!r} beside it"
         raise ConfigError(msg)
+    require_libraries(settings)
     return StoreChoice(settings, prefix or flags["prefix"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import struct
 import warnings
 from functools import partial
@@ -38,6 +39,25 @@ if TYPE_CHECKING:
     from rlmm.kafka_messages.wire import MessageType, Request
 
 T = TypeVar("T")
+
+
+class ClearTextFilter(logging.Filter):
+    """Passes the library's warning of a password in clear text once in a process, in our words."""
+
+    is_said = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not str(record.msg).startswith("Sending username and password in the clear"):
+            return True
+        is_first, self.is_said = not self.is_said, True
+        record.msg = (
+            "the password for Kafka goes over the network in clear text: security.protocol is "
+            "SASL_PLAINTEXT and sasl.mechanism is PLAIN"
+        )
+        return is_first
+
+
+logging.getLogger("aiokafka.conn").addFilter(ClearTextFilter())
 
 AIOKAFKA = "0.14"
 """The minor version of aiokafka whose connections this module drives."""

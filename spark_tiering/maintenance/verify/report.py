@@ -49,8 +49,9 @@ class VerifyReport:
 
     @property
     def is_fine(self) -> bool:
-        """Return whether everything was checked, and no finding is more than a note."""
-        return not self.stopped and self.found.worst < Severity.WARNING
+        """Return whether all that was wanted was checked, and no finding is more than a note."""
+        is_checked = bool(self.work.segments) or not self.segments_total or bool(self.gone)
+        return not self.stopped and is_checked and self.found.worst < Severity.WARNING
 
     @property
     def findings(self) -> Sequence[Finding]:
@@ -123,7 +124,10 @@ class VerifyReport:
             yield f"to go on: --after {self.after}"
         yield self._figures()
         found = sum(self.counts.values())
-        yield "nothing found" if not found else f"{found} findings"
+        if found:
+            yield f"{found} findings"
+        else:
+            yield "nothing found" if self.work.segments else "nothing was checked"
 
     def _figures(self) -> str:
         work, seconds = self.work, self.seconds

@@ -15,7 +15,7 @@ from spark_tiering.segment_reading.protocol import SegmentUnreadable
 from spark_tiering.segment_reading.tiered import KeyPlaces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
@@ -75,7 +75,10 @@ def behind(
 def sampled(
     segments: Iterable[SegmentMetadata], sample: SegmentSample | None
 ) -> Iterable[SegmentMetadata]:
-    """Yield the drawn segments, in order; a sample by number needs all segments to pass first."""
+    """
+    Yield the drawn segments, in order, one at least where there is one. A sample by number needs
+    all segments to pass first.
+    """
     if sample is None:
         return segments
     seed = sample.seed.to_bytes(HASH_BYTES, signed=True)
@@ -85,10 +88,25 @@ def sampled(
         return int.from_bytes(own.digest())
 
     if sample.share is not None:
-        below = int(sample.share * 2 ** (8 * HASH_BYTES))
-        return (one for one in segments if drawn(one) < below)
+        return _share(segments, drawn, int(sample.share * 2 ** (8 * HASH_BYTES)))
     least = heapq.nsmallest(sample.count or 1, segments, key=drawn)
     return iter(sorted(least, key=lambda one: SegmentRank.of(one.id, one.start_offset)))
+
+
+def _share(
+    segments: Iterable[SegmentMetadata], drawn: Callable[[SegmentMetadata], int], below: int
+) -> Iterator[SegmentMetadata]:
+    least: tuple[int, SegmentMetadata] | None = None
+    is_any = False
+    for one in segments:
+        rank = drawn(one)
+        if rank < below:
+            is_any = True
+            yield one
+        elif not is_any and (least is None or rank < least[0]):
+            least = rank, one
+    if least is not None and not is_any:
+        yield least[1]
 
 
 def expected_of(total: int, sample: SegmentSample | None) -> int:
@@ -97,7 +115,7 @@ def expected_of(total: int, sample: SegmentSample | None) -> int:
         return total
     if sample.count is not None:
         return min(total, sample.count)
-    return round(total * (sample.share or 1.0))
+    return min(total, max(1, round(total * (sample.share or 1.0))))
 
 
 def requests_of(segment: SegmentMetadata, options: VerifyOptions) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +19,7 @@ from examples.python_broker.tier import Tier, TierRefused, TierUnavailable, name
 from rlmm.errors import NotAssigned
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import finished, segment_id, started, tp
+from tests.support.repository import tree
 from tests.support.server.metadata_clients import cluster_of
 
 if TYPE_CHECKING:
@@ -343,3 +346,14 @@ async def test_example_when_run_then_prints_its_reads(capsys: pytest.CaptureFixt
     assert lines[:2] == ["tiered: 3 segments", "the local log begins at offset 20"]
     assert lines[2:5] == [f"offset {offset}: 10 records" for offset in (0, 10, 20)]
     assert len(lines) == 8
+
+
+def test_program_when_its_socket_is_not_named_then_says_how_it_is_called() -> None:
+    """Without an argument the program prints its usage in one line."""
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.python_broker"],
+        cwd=tree.ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("usage: python -m examples.python_broker SOCKET")
+    assert len(done.stderr.splitlines()) == 1

@@ -12,7 +12,7 @@ from tests.support.cli.demo_run import TITLES, ToldDemo, tell_demo
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(960)
 
 
 @pytest.fixture(scope="module")

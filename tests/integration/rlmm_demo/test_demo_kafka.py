@@ -14,7 +14,7 @@ from tests.support.repository import tree
 if TYPE_CHECKING:
     from tests.kafka.jars import Jars
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(960)
 
 README = tree.read(Path("README.md"))
 

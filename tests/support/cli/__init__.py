@@ -11,6 +11,7 @@ Commands that look at the state, called in this process.
     json_schemas      the JSON schemas of answers
     recorded_outputs  the output of commands, compared with a recording
     demo_run          `rlmm demo` as a user runs it
+    documented_desk   a folder in which the commands of a page are typed
     tier_command      `rlmm tier` over a tier of a test
     expire_command    `rlmm tier expire` by the command and by its function
 """

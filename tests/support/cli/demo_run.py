@@ -15,7 +15,7 @@ from tests.support.repository import tree
 if TYPE_CHECKING:
     from pathlib import Path
 
-DEADLINE_S = 280
+DEADLINE_S = 900
 TITLES = (
     "start", "produce", "copy", "read cold", "refuse", "kill", "explain", "disaster", "scoreboard",
 )  # fmt: skip

@@ -74,13 +74,14 @@ async def test_events_golden_table() -> None:
 async def test_events_when_a_reason_is_wider_than_its_column_then_within_80_columns() -> None:
     """The longest reason is broken by a hyphen."""
     history = History()
-    gone = partition_delete(PartitionDeleteState.DELETE_PARTITION_FINISHED)
-    await history.add(started(segment_id(2, OTHER)), gone)
+    long = tp("a-topic-with-long-name", 0)
+    gone = partition_delete(PartitionDeleteState.DELETE_PARTITION_FINISHED, long)
+    await history.add(started(segment_id(2, long)), gone)
     table = await printed(
         await events_answer(looking_at(history), asking=EventsQuestion(EVERYTHING))
     )
     assert "partition-delete-out-of-\n" in table
-    assert f"{53 * ' '}order\n" in table
+    assert f"{55 * ' '}order\n" in table
     assert max(map(len, table.splitlines())) <= 80, table
 
 

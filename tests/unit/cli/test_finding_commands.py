@@ -218,7 +218,8 @@ async def test_usage_on_a_terminal_ends_with_totals_in_words() -> None:
         due_within_ms=0, copy_open_ms=HOUR_MS, gib_month=2.0**30, put_thousand=0.0,
     )  # fmt: skip
     said = " ".join((await printed(answer)).split())
-    assert "3 segments, 3.0 KiB, of which 1.0 KiB are waste and 0 B go soon" in said
+    assert "3 segments, 3.0 KiB, of which 1.0 KiB are waste, and it is not known how much " in said
+    assert "orders 3 3.0 KiB 1.0 KiB 1.0 KiB - 3072.0" in said
     assert "cost of a month: 3,072.00" in said
     assert "metadata topic: 6 records, 17% of them not needed any more" in said
     assert "its smallest safe retention: not known" in said

@@ -15,7 +15,7 @@ from rlmm.inspection.lookup_trace import LookupMiss, LookupRule
 from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.offset_history import OffsetHistory
 from rlmm.inspection.replay import PartitionReplay
-from rlmm.metadata.ids import Uuid
+from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.retention.retention import RetentionFate
 from tests.support.builders import (
@@ -270,3 +270,21 @@ def test_partition_of_which_nothing_is_known_says_what_the_cluster_knows(
     assert detail in found.detail
     trimmed = list(of_unknown("orders-7", 50, replace(facts, log_start=5)))
     assert [one.kind.code for one in trimmed] == ["PARTITION-UNKNOWN", "HISTORY-TRIMMED"]
+
+
+async def test_explain_where_a_copy_below_has_stalled_then_names_it_first() -> None:
+    """An offset above a copy that never ended is not tiered because of that copy."""
+    stalled = started("c", 200, 299, event_timestamp_ms=START_MS)
+    facts = ExplainFacts(START_MS + 25 * HOUR_MS)
+    found = await explained(400, *TWO, stalled, facts=facts)
+    assert codes(found) == ["COPY-STALLED", "OFFSET-ABOVE-TIER"]
+    assert not found.is_fine
+    young = await explained(400, *TWO, stalled, facts=ExplainFacts(START_MS + 60_000))
+    assert codes(young) == ["OFFSET-ABOVE-TIER"]
+
+
+async def test_explain_where_the_topic_was_recreated_then_the_deletion_stands_first() -> None:
+    """The deletion of the segment is the reason, and the other topic id is only beside it."""
+    facts = ExplainFacts(START_MS, same_name=(TopicIdPartition(Uuid(bytes(16)), "orders", 0),))
+    found = await explained(150, *TWO, delete_started("b"), delete_finished("b"), facts=facts)
+    assert codes(found) == ["SEGMENT-DELETED", "TOPIC-RECREATED"]

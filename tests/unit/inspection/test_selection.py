@@ -9,6 +9,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument, UnknownPartition
 from rlmm.inspection.selectors import (
+    CLOCKS_DIFFER_MS,
     MomentSelector,
     PartitionLabel,
     parse_at,
@@ -110,6 +111,15 @@ def test_text_when_it_means_nothing_is_refused(
 def test_moment_when_written_is_offset_offsets_or_time(text: str, at: MomentSelector) -> None:
     """Numbers of twelve digits and more are times, as no topic has so many records."""
     assert parse_at(text, NOW_MS) == at
+
+
+@pytest.mark.parametrize("later_ms", [CLOCKS_DIFFER_MS + 1, 10**12], ids=["a minute", "decades"])
+def test_moment_when_it_lies_in_the_future_then_is_refused(later_ms: int) -> None:
+    """A time to come is refused, and one within the difference of clocks is taken."""
+    with pytest.raises(InvalidArgument, match="lies in the future"):
+        parse_at(str(NOW_MS + later_ms), NOW_MS)
+    at = parse_at(str(NOW_MS + CLOCKS_DIFFER_MS), NOW_MS)
+    assert at == MomentSelector(time_ms=NOW_MS + CLOCKS_DIFFER_MS)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import io
+import logging
 import socket
 import ssl
 from typing import TYPE_CHECKING, Any, cast
@@ -18,7 +19,12 @@ from aiokafka.errors import (
 )
 
 from rlmm.errors import ConfigError, LogError, LogNotPermitted, LogUnavailable, UnsupportedVersion
-from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer, address_text
+from rlmm.kafka_client.connections.connection import (
+    BrokerConnection,
+    ClearTextFilter,
+    Dialer,
+    address_text,
+)
 from rlmm.kafka_client.connections.diagnosis import diagnose, refused_token
 from rlmm.kafka_client.settings import (
     KafkaSettings,
@@ -353,3 +359,19 @@ def test_cause_when_ours_or_in_a_ring_then_is_passed_on_and_ends() -> None:
     error = KafkaConnectionError("closed")
     error.__cause__ = behind(error)
     assert "other side closed" in str(diagnose(ADDRESS, SECURITY, error))
+
+
+def test_password_in_clear_text_when_sent_then_is_said_once_in_our_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The library's warning of each connection is one line of the process."""
+    raw = "Sending username and password in the clear"
+    logger = logging.getLogger("tests.clear_text")
+    logger.addFilter(ClearTextFilter())
+    for text in (raw, raw, "another warning"):
+        logger.warning(text)
+    first, other = (one.getMessage() for one in caplog.records)
+    assert "SASL_PLAINTEXT and sasl.mechanism is PLAIN" in first
+    assert other == "another warning"
+    library = logging.getLogger("aiokafka.conn")
+    assert [type(one) for one in library.filters] == [ClearTextFilter]

@@ -208,3 +208,9 @@ def test_history_when_played_then_breaks_no_rule_and_keeps_every_state() -> None
     assert "Internal rules broken by all this: 0" in done.stdout
     assert done.stdout.rstrip().count("yes") == 3
     assert "NO" not in done.stdout
+
+
+def test_history_when_a_folder_is_named_then_is_refused(tmp_path: Path) -> None:
+    """A folder that would be ignored is refused."""
+    done = CliRunner().invoke(cli, ["demo", "--history", "--folder", str(tmp_path / "new")])
+    assert (done.exit_code, "--history keeps nothing" in done.stderr) == (2, True)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from rlmm.cli.common.parameter_types import POSITIVE_TIME
 from rlmm.errors import EngineFailed
 from rlmm_demo.report.story import Comparison, Figure, PreferredDirection
-from rlmm_demo.screens.disaster import _names
+from rlmm_demo.screens.disaster import _audit, _names
 from rlmm_demo.screens.stage import DemoStage, figure_text
 from rlmm_demo.screens.watching import stalls_of
 from rlmm_demo.world.made_up_world import MadeUpWorld
+from spark_tiering.maintenance.audit.object_set_verdict import AuditRules
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rlmm_demo.world.world import DemoWorld
 
 
 def test_screen_when_everything_checked_holds_then_is_shown_and_kept() -> None:
@@ -132,3 +136,33 @@ def test_local_bytes_when_a_file_is_gone(tmp_path: Path, monkeypatch: pytest.Mon
     kept.write_bytes(b"12345")
     monkeypatch.setattr(world, "log_files", lambda: [kept, gone])
     assert world.local_bytes() == 5
+
+
+class AuditedWorld:
+    """Keeps the words of the audit."""
+
+    def __init__(self) -> None:
+        self.store = self
+        self.words: list[str] = []
+
+    def flags(self) -> list[str]:
+        return []
+
+    def metadata_flags(self) -> tuple[str, ...]:
+        return "--log-dirs", "topic"
+
+    def run(self, words: list[str], *_: str, finds: bool) -> str:
+        assert finds, "an orphan is a finding"
+        self.words = words
+        return ""
+
+
+def test_audit_when_the_orphan_was_planted_this_instant_then_counts_it() -> None:
+    """The audit's limit of age is below the time that any process takes to start."""
+    stage, world = DemoStage(), AuditedWorld()
+    with stage.screen("disaster", "An orphan is found.") as screen:
+        _audit(screen, cast("DemoWorld", world))
+    limit = world.words[world.words.index("--min-age") + 1]
+    min_age_ms = POSITIVE_TIME.convert(limit, None, None)
+    rules = AuditRules(now_ms=1_001, seen_ms=1_001, min_age_ms=min_age_ms)
+    assert rules.is_old(1_000)

@@ -92,3 +92,9 @@ def test_memory_when_a_large_frame_is_only_announced_is_none() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 4_096
+
+
+def test_answer_of_an_http_server_when_read_as_a_frame_then_is_named() -> None:
+    """A client that was given the port of HTTP is told so, not the length that `HTTP` spells."""
+    with pytest.raises(ProtocolError, match=r"the port answers by HTTP: .* sidecar\.listen"):
+        FrameReader().feed(b"HTTP/1.1 400 Bad Request\r\n")

@@ -139,6 +139,7 @@ async def test_screen_when_there_is_one_is_made_of_the_whole_document() -> None:
         ("short", ["short"]),
         ("  one two three four five six", ["  one two three four", "    five six"]),
         ("why: one two three four five", ["why: one two three", "     four five"]),
+        ("why: one: two three four five", ["why: one: two three", "     four five"]),
         ("log   " + "k" * 30, ["log   " + "k" * 30]),
         ("log   " + "k" * 30 + " more", ["log   " + "k" * 30, "      more"]),
     ],

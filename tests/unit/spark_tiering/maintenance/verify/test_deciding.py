@@ -112,6 +112,16 @@ def test_sample_by_share_is_about_so_many() -> None:
     assert expected_of(7, None) == 7
 
 
+@given(total=st.integers(0, 12), seed=st.integers(0, 2**31 - 1))
+def test_sample_by_share_of_few_segments_when_drawn_then_has_one_at_least(
+    total: int, seed: int
+) -> None:
+    """A small share of a few segments draws one of them: no check of nothing passes."""
+    segments = [segment(n, n, n) for n in range(1, total + 1)]
+    drawn = list(sampled(segments, SegmentSample(share=0.0001, seed=seed)))
+    assert len(drawn) == min(1, total) == expected_of(total, SegmentSample(share=0.0001))
+
+
 @pytest.mark.parametrize(
     "sample", [{}, {"count": 1, "share": 0.5}, {"count": 0}, {"count": 10**6}, {"share": 0.0}]
 )
@@ -248,6 +258,8 @@ def test_report_when_nothing_was_found_says_the_figures() -> None:
     assert report(ended_ms=0).document()["objectsPerS"] is None
     assert report(work=VerifyWork()).requests_per_million == 0
     assert not report(stopped="SIGINT").is_fine
+    nothing = report(work=VerifyWork())
+    assert (nothing.is_fine, list(nothing.lines())[-1]) == (False, "nothing was checked")
     archived = SegmentFault("TIER-OBJECT-ARCHIVED", "log", "key", "x", ((0, 9),))
     assert not report(found=FindingSample.of([finding_of(segment(1, 0, 9), archived)])).is_fine
 
