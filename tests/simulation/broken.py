@@ -32,6 +32,7 @@ from rlmm.pump.state_images import Image
 from rlmm.pump.writer import EventWriter
 from rlmm.snapshot import store_io as shelf
 from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
+from tests.simulation import steps
 from tests.simulation.loop import swapped
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.report import Entry
     from rlmm.metadata.verdicts import Verdict
 
+_FAVOUR = 15
 _WRITE = 0o1 | 0o100 | 0o1000
 
 
@@ -54,12 +56,16 @@ class Broken:
     name: str
     violates: frozenset[str]
     changes: tuple[tuple[object, str, object], ...]
-    seed: int = 0
-    """The first of the seeds that are tried: one of the first that catches it."""
+    favours: frozenset[str] = frozenset()
+    """The steps that must meet for it to be seen: they come much more often."""
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        with swapped(*self.changes):
+        weights = {
+            step: weight * (_FAVOUR if step.__name__ in self.favours else 1)
+            for step, weight in steps.STEPS.items()
+        }
+        with swapped(*self.changes, (steps, "STEPS", weights)):
             yield
 
 
@@ -240,7 +246,9 @@ _BEGIN = Follower._begin
 def _broken(name: str, violates: str, *changes: object) -> Broken:
     """*changes* are owner, attribute and replacement, each in turn."""
     triples = zip(changes[::3], map(str, changes[1::3]), changes[2::3], strict=True)
-    return Broken(name, frozenset(violates.split()), tuple(triples), _SEEDS.get(name, 0))
+    return Broken(
+        name, frozenset(violates.split()), tuple(triples), _FAVOURED.get(name, frozenset())
+    )
 
 
 def _first_verdict(_: int, entries: Iterable[Any]) -> Verdict:
@@ -251,8 +259,14 @@ async def _holds(*_: object, **__: object) -> bool:
     return True
 
 
-_SEEDS: dict[str, int] = {}
-"""Where the seeds of a fault begin that rare things must meet for."""
+_FAVOURED = {
+    "endless stop": frozenset({"reassign", "recreate", "start", "stop", "trouble_disk"}),
+    "epoch of whole answers": frozenset({"lose_records", "trouble_wire"}),
+    "falling watermark": frozenset({"trim", "trouble_partition", "write_foreign"}),
+    "folder forced once": frozenset({"crash", "flush", "recreate", "trouble_disk"}),
+    "slow end": frozenset({"reassign", "recreate", "trouble_disk"}),
+    "snapshot of a former reader": frozenset({"lose_records_unassigned", "trouble_disk"}),
+}
 
 BROKEN = (
     _broken(
@@ -271,7 +285,7 @@ BROKEN = (
     _broken("no waiting", "I3", Engine, "wait_reached", _nothing),
     _broken("no asking", "I3", Engine, "wait_current", _nothing),
     _broken("old bounds", "I2", Replay, "__init__", _believes_bounds),
-    _broken("slow end", "I2 I9", pump.Pump, "_guarded", lambda _, part: part()),
+    _broken("slow end", "I2 I9 errors", pump.Pump, "_guarded", lambda _, part: part()),
     _broken("early acknowledgement", "I3", EventWriter, "_wait_verdict", _acknowledges_early),
     _broken("endless wait", "I9", EventWriter, "_wait_verdict", _waits_for_ever),
     _broken("another's verdict", "I3", listening, "_verdict_on", _first_verdict),
@@ -290,7 +304,7 @@ BROKEN = (
     ),
     _broken("folder forced once", "I5", shelf, "make_durable_folder", _forces_new_folders),
     _broken(
-        *("snapshot of another topic", "I1 I2", shelf, "identity_folder", lambda root, _: root),
+        *("snapshot of another topic", "I1 I2 I9", shelf, "identity_folder", lambda root, _: root),
         *(shelf, "require_identity", lambda *_: None, known_state, "holds_batch", _holds),
     ),
     _broken("endless stop", "I9", pump, "_stay_cancelled", lambda: None),
@@ -300,11 +314,11 @@ BROKEN = (
         lambda _pump, _follower, is_valid: is_valid(),
     ),
     _broken("answer after a pause", "I2", Follower, "is_current", lambda _: True),
-    _broken("believed snapshot", "I1 I2", known_state, "holds_batch", _holds),
+    _broken("believed snapshot", "I1 I2 I9", known_state, "holds_batch", _holds),
     _broken("inherited watermark", "I1", Follower, "_begin", _inherits),
     _broken("another partition count", "I2", SnapshotKeeper, "confirm", _nothing),
     _broken(
-        *("epoch of whole answers", "I1", AnsweredOffsets, "epoch_before"),
+        *("epoch of whole answers", "I1 I2 I9", AnsweredOffsets, "epoch_before"),
         lambda answered, at: answered.leader_epoch if at == answered.next_offset else -1,
     ),
     _broken("verdict by offset", "I3", listening, "_settle", _judges_by_offset),
