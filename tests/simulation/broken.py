@@ -263,7 +263,7 @@ _FAVOURED = {
     "endless stop": frozenset({"reassign", "recreate", "start", "stop", "trouble_disk"}),
     "epoch of whole answers": frozenset({"lose_records", "trouble_wire"}),
     "falling watermark": frozenset({"trim", "trouble_partition", "write_foreign"}),
-    "folder forced once": frozenset({"crash", "flush", "recreate", "trouble_disk"}),
+    "folder forced once": frozenset({"crash", "flush", "recreate", "start", "trouble_disk"}),
     "slow end": frozenset({"reassign", "recreate", "trouble_disk"}),
     "snapshot of a former reader": frozenset({"lose_records_unassigned", "trouble_disk"}),
 }
