@@ -265,6 +265,7 @@ _FAVOURED = {
     "falling watermark": frozenset({"trim", "trouble_partition", "write_foreign"}),
     "folder forced once": frozenset({"crash", "flush", "recreate", "start", "trouble_disk"}),
     "slow end": frozenset({"reassign", "recreate", "trouble_disk"}),
+    "snapshot of a disowned state": frozenset({"lose_records", "trouble_disk"}),
     "snapshot of a former reader": frozenset({"lose_records_unassigned", "trouble_disk"}),
 }
 
