@@ -13,6 +13,7 @@ GENERATED := docs/cli.md docs/configuration.md docs/errors.md docs/findings.md d
 ORDER ?= 1
 COUNT ?= 1000000
 SEEDS ?= 1000
+FROM ?= 0
 UPGRADE ?=
 
 help: ## list the targets
@@ -66,8 +67,8 @@ bench-broker: setup ## a broker on rlmm beside one with Kafka's own metadata man
 fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
 	@$(BIN)/python -m tests.support.fuzzing.fuzz --count $(COUNT)
 
-simulate: setup ## run SEEDS (1000) seeds of engines, log, network, disk and clock, every invariant checked
-	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+simulate: setup ## run SEEDS (1000) seeds from FROM (0) of engines, log, network, disk and clock, every invariant checked
+	@$(BIN)/python -m tests.simulation --from $(FROM) --seeds $(SEEDS)
 
 plugin: ## build the broker's plugins into broker_adapter/java/build; needs Maven and a JDK, 17 or newer
 	mvn -B -q -f broker_adapter/java/pom.xml package

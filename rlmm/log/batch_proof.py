@@ -29,22 +29,31 @@ class EpochEndSource(Protocol):
 
 
 async def holds_batch(
-    log: MetadataLog, partition: int, mark: BatchMark | None, bounds: LogBounds, *, timeout_s: float
+    log: MetadataLog,
+    partition: int,
+    mark: BatchMark | None,
+    bounds: LogBounds,
+    *,
+    position: int,
+    timeout_s: float,
 ) -> bool:
     """
-    Return whether *log* holds the batch of *mark*, and so everything before it. Where retention
-    removed the batch, only a leader epoch can contradict. Raises as a read does.
+    Return whether *log* holds what a state at *position* was made of: the batch of *mark*, so
+    everything before it, and nothing else up to *position*. Where retention removed the batch, only
+    a leader epoch can contradict. Raises as a read does.
     """
     if mark is None:
         return True
     is_trimmed = mark.last_offset < bounds.log_start_offset
+    is_found = False
     if not is_trimmed:
         if mark.last_offset >= bounds.high_watermark:
             return False
         offset = max(mark.base_offset, bounds.log_start_offset)
         found = await _batch_at(log, partition, offset, timeout_s)
         if found is not None and found.base_offset == mark.base_offset:
-            if found.mark == mark:
+            is_found = found.mark == mark
+            if is_found and position <= mark.last_offset + 1:
                 return True
             if found.leader_epoch != mark.leader_epoch:
                 return False
@@ -52,9 +61,11 @@ async def holds_batch(
     if isinstance(log, EpochEndSource):
         found_end = await log.epoch_end(partition, mark.leader_epoch, timeout_s=timeout_s)
     if found_end is None or (is_trimmed and found_end[0] < 0):
-        return is_trimmed
+        return is_trimmed or is_found
     epoch, end = found_end
-    return epoch == mark.leader_epoch and end > mark.last_offset
+    # Records behind the batch may have been passed, as damaged or removed ones are: they must be of
+    # its epoch, or others may stand there by now.
+    return epoch == mark.leader_epoch and end >= max(mark.last_offset + 1, position)
 
 
 async def _batch_at(

@@ -74,7 +74,12 @@ class KnownState:
             return False  # nothing proves that the state is older than the cut
         try:
             return await holds_batch(
-                self._log, self._partition, mark, bounds, timeout_s=self._timeout_s
+                self._log,
+                self._partition,
+                mark,
+                bounds,
+                position=position,
+                timeout_s=self._timeout_s,
             )
         except LogTruncated as error:  # it was trimmed or cut since the bounds were asked for
             raise LogUnavailable(str(error)) from error

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from contextvars import Context, copy_context
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.base.log_context import bound
@@ -314,7 +315,17 @@ class Pump:
     async def freeze(self, partition: int, of: TopicIdPartition | None = None) -> Image | None:
         """Freeze as `Follower.freeze` does; `None` where there is no state to save."""
         follower = self._followers.get(partition)
-        return None if follower is None else await follower.freeze(of)
+        image = None if follower is None else await follower.freeze(of)
+        if follower is None or image is None:
+            return None
+        return image._replace(is_valid=partial(self._vouches, follower, image.is_valid))
+
+    def _vouches(self, follower: Follower, is_valid: Callable[[], bool]) -> bool:
+        """
+        Return whether a state of *follower* may be kept: not once another one reads its partition,
+        since the log may have been cut between the two.
+        """
+        return self._followers.get(follower.partition, follower) is follower and is_valid()
 
     def statistics(self) -> PumpStatistics:
         tally = replace(self._ended)

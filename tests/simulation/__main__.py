@@ -47,7 +47,7 @@ def main(
     seconds = time.monotonic() - begin
     failed = ", ".join(str(outcome.seed) for outcome in found.failed) or "none"
     click.echo(
-        f"{found.count:,} seeds from {first}, {seconds:.0f} s, "
+        f"seeds {first:,} to {first + found.count - 1:,}: {found.count:,} in {seconds:.0f} s, "
         f"{found.count / seconds:.0f} seeds/s; failed: {failed}"
     )
     raise SystemExit(1 if found.failed else 0)

@@ -10,11 +10,15 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from rlmm.engine.engine import Engine
+from rlmm.engine.snapshot_wiring import SnapshotKeeper
 from rlmm.gate.admission import Gate, GatedShard
 from rlmm.gate.state import GateState, ShardGate
+from rlmm.kafka_client.fetch.partition_reads import AnsweredOffsets
 from rlmm.log.replay_progress import CaughtUp, PartitionReassigned
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode
+from rlmm.metadata.epoch_state import EpochState
+from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.shard_answers import ShardAnswers
@@ -28,17 +32,20 @@ from rlmm.pump.state_images import Image
 from rlmm.pump.writer import EventWriter
 from rlmm.snapshot import store_io as shelf
 from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
+from tests.simulation import steps
 from tests.simulation.loop import swapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rlmm.log.protocol import LogBounds
     from rlmm.log.replay_progress import Fact, ReplayProgress
     from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.report import Entry
     from rlmm.metadata.verdicts import Verdict
 
+_FAVOUR = 15
 _WRITE = 0o1 | 0o100 | 0o1000
 
 
@@ -49,10 +56,16 @@ class Broken:
     name: str
     violates: frozenset[str]
     changes: tuple[tuple[object, str, object], ...]
+    favours: frozenset[str] = frozenset()
+    """The steps that must meet for it to be seen: they come much more often."""
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        with swapped(*self.changes):
+        weights = {
+            step: weight * (_FAVOUR if step.__name__ in self.favours else 1)
+            for step, weight in steps.STEPS.items()
+        }
+        with swapped(*self.changes, (steps, "STEPS", weights)):
             yield
 
 
@@ -198,10 +211,44 @@ async def _nothing(*_: object, **__: object) -> None:
     """Do not wait for the offset, and do not ask the log for its end."""
 
 
+def _judges_by_offset(
+    waiter: asyncio.Future[Verdict],
+    offset: int,
+    checksum: int,
+    passed: Mapping[int, int],
+    entries: Sequence[Entry],
+) -> None:
+    del checksum, passed
+    waiter.set_result(listening._verdict_on(offset, entries))
+
+
+async def _inherits(follower: Follower) -> None:
+    """Let the state after a cut have the watermarks of the one before it."""
+    before, is_void = follower._replay, follower._is_void
+    await _BEGIN(follower)
+    after = follower._replay
+    if before is None or after is None or not is_void or after.shard is before.shard:
+        return
+    lost, shard = before.shard, after.shard
+    assert isinstance(lost, PythonShard)
+    assert isinstance(shard, PythonShard)
+    for key, state in lost._states.items():
+        heir = shard._states.setdefault(key, PartitionState(key))
+        for epoch, entry in state.epochs.items():
+            own = heir.epochs.setdefault(epoch, EpochState(epoch))
+            if entry.highest is not None and (own.highest or -1) < entry.highest:
+                own.highest = entry.highest
+
+
+_BEGIN = Follower._begin
+
+
 def _broken(name: str, violates: str, *changes: object) -> Broken:
     """*changes* are owner, attribute and replacement, each in turn."""
     triples = zip(changes[::3], map(str, changes[1::3]), changes[2::3], strict=True)
-    return Broken(name, frozenset(violates.split()), tuple(triples))
+    return Broken(
+        name, frozenset(violates.split()), tuple(triples), _FAVOURED.get(name, frozenset())
+    )
 
 
 def _first_verdict(_: int, entries: Iterable[Any]) -> Verdict:
@@ -211,6 +258,16 @@ def _first_verdict(_: int, entries: Iterable[Any]) -> Verdict:
 async def _holds(*_: object, **__: object) -> bool:
     return True
 
+
+_FAVOURED = {
+    "endless stop": frozenset({"reassign", "recreate", "start", "stop", "trouble_disk"}),
+    "epoch of whole answers": frozenset({"lose_records", "trouble_wire"}),
+    "falling watermark": frozenset({"trim", "trouble_partition", "write_foreign"}),
+    "folder forced once": frozenset({"crash", "flush", "recreate", "start", "trouble_disk"}),
+    "slow end": frozenset({"reassign", "recreate", "trouble_disk"}),
+    "snapshot of a disowned state": frozenset({"lose_records", "trouble_disk"}),
+    "snapshot of a former reader": frozenset({"lose_records_unassigned", "trouble_disk"}),
+}
 
 BROKEN = (
     _broken(
@@ -229,7 +286,7 @@ BROKEN = (
     _broken("no waiting", "I3", Engine, "wait_reached", _nothing),
     _broken("no asking", "I3", Engine, "wait_current", _nothing),
     _broken("old bounds", "I2", Replay, "__init__", _believes_bounds),
-    _broken("slow end", "I2 I9", pump.Pump, "_guarded", lambda _, part: part()),
+    _broken("slow end", "I2 I9 errors", pump.Pump, "_guarded", lambda _, part: part()),
     _broken("early acknowledgement", "I3", EventWriter, "_wait_verdict", _acknowledges_early),
     _broken("endless wait", "I9", EventWriter, "_wait_verdict", _waits_for_ever),
     _broken("another's verdict", "I3", listening, "_verdict_on", _first_verdict),
@@ -248,8 +305,22 @@ BROKEN = (
     ),
     _broken("folder forced once", "I5", shelf, "make_durable_folder", _forces_new_folders),
     _broken(
-        *("snapshot of another topic", "I1 I2", shelf, "identity_folder", lambda root, _: root),
+        *("snapshot of another topic", "I1 I2 I9", shelf, "identity_folder", lambda root, _: root),
         *(shelf, "require_identity", lambda *_: None, known_state, "holds_batch", _holds),
     ),
     _broken("endless stop", "I9", pump, "_stay_cancelled", lambda: None),
+    _broken("snapshot of a disowned state", "I1", pump.Pump, "_vouches", lambda *_: True),
+    _broken(
+        *("snapshot of a former reader", "I1", pump.Pump, "_vouches"),
+        lambda _pump, _follower, is_valid: is_valid(),
+    ),
+    _broken("answer after a pause", "I2", Follower, "is_current", lambda _: True),
+    _broken("believed snapshot", "I1 I2 I9", known_state, "holds_batch", _holds),
+    _broken("inherited watermark", "I1", Follower, "_begin", _inherits),
+    _broken("another partition count", "I2", SnapshotKeeper, "confirm", _nothing),
+    _broken(
+        *("epoch of whole answers", "I1 I2 I9", AnsweredOffsets, "epoch_before"),
+        lambda answered, at: answered.leader_epoch if at == answered.next_offset else -1,
+    ),
+    _broken("verdict by offset", "I3", listening, "_settle", _judges_by_offset),
 )

@@ -208,8 +208,9 @@ def _check_stored(
 def _life_of(world: World, event: tiers.Written, place: int, offset: int) -> Uuid | None:
     """Return the latest topic that has *event* at *offset*."""
     for topic_id, life in reversed(world.topic.lives.items()):
-        value = life.published.get((place, offset))
-        if value is not None and _is_same(decode(value), event):
+        if place < len(life.histories) and any(
+            _is_same(decode(value), event) for value in life.histories[place].published(offset)
+        ):
             return topic_id
     return None
 
@@ -237,8 +238,13 @@ def _check_acknowledged(
             "I3", f"{machine.name} acknowledged {name_of(event)} at {place}/{offset}: not there"
         )
         return
-    known = machine.acknowledged.get((topic_id, place), -1)
-    machine.acknowledged[topic_id, place] = max(known, offset)
+    history = world.topic.lives[topic_id].histories[place]
+    if any(
+        _is_same(decode(value), event) and history.holds(offset, value)
+        for value in history.published(offset)
+    ):
+        known = machine.acknowledged.get((topic_id, place), -1)
+        machine.acknowledged[topic_id, place] = max(known, offset)
     if machine.engine is engine and machine.topic_id() == topic_id and engine._gate.is_open(place):
         shard = engine._gate.shards()[place].shard
         if shard is not None and shard.position <= offset:
@@ -266,7 +272,15 @@ def _check_verdict(
     if replay is None or not replay.is_caught_up or replay.history.first_offset > offset:
         return
     reference = world.judge.reference_of(topic_id, replay)
-    verdict = reference.verdicts[offset]
+    read = reference.values.get(offset)
+    if replay.shard.position > offset and (read is None or not _is_same(decode(read), event)):
+        world.judge.violated(
+            "I3",
+            f"{machine.name} told the writer of {name_of(event)} at {place}/{offset} a verdict, "
+            "and has read another event there",
+        )
+        return
+    verdict = reference.verdicts.get(offset)
     if not isinstance(verdict, kinds):
         world.judge.violated(
             "I3",
@@ -314,7 +328,10 @@ async def read_current(world: World, machine: Machine, tier: tiers.Tier) -> None
     life = world.topic.life
     try:
         place = engine.place_of(tier.partition)
-        end = 0 if life is None or place >= len(life.batches) else life.end(place)
+        history = None if life is None else world.topic.history(place)
+        end, branch = 0, 0
+        if history is not None:
+            end, branch = world.topic.partitions[place].next_offset, history.current
         await engine.wait_current(tier.partition, timeout_s=2.0)
     except RlmmError as error:
         world.story.count(f"linearizable: {type(error).__name__}")
@@ -322,7 +339,8 @@ async def read_current(world: World, machine: Machine, tier: tiers.Tier) -> None
     world.story.count("linearizable: current")
     if machine.engine is not engine or life is None or machine.topic_id() != life.topic_id:
         return
-    if _position(engine, place) < end:
+    assert history is not None
+    if _position(engine, place) < end and history.current == branch:
         world.judge.violated(
             "I3", f"{machine.name} says that metadata partition {place} is current before {end}"
         )

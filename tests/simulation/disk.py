@@ -11,15 +11,22 @@ import os
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.atomic import SnapshotDisk
+from rlmm.snapshot.files import SnapshotFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from random import Random
 
+    from rlmm.snapshot.format import SnapshotHeader
+    from rlmm.snapshot.source import ShardImages
+
 ROOM = 1 << 30
 FREE_BYTES_MIN = 4_096
 """Bytes that a snapshot must leave free; a full disk has less."""
+_SLOW_SHARE = 0.25
+"""How often what forces or renames ends in a later step than it begins."""
 
 
 class PowerCut(BaseException):
@@ -57,6 +64,10 @@ class Platter:
         self.damaged: set[bytes] = set()
         """The contents of files with a flipped bit."""
         self.cut: Callable[[], None] = lambda: None
+        self.pause: Callable[[float], None] = lambda _: None
+        """Lets the rest of the world go on, with a chance: inside a call of the disk."""
+        self.saved: Callable[[ShardImages], None] = lambda _: None
+        """Called when a snapshot is said to be on the medium."""
         self.mounted[name] = self
 
     @property
@@ -159,7 +170,7 @@ class SimulatedPath(PurePosixPath):
 
 class SimulatedDisk(SnapshotDisk):
     def __init__(self, platter: Platter, random: Random) -> None:
-        self._platter = platter
+        self.platter = platter
         self._random = random
         self._open: dict[int, File] = {}
         self._next = 3
@@ -169,7 +180,7 @@ class SimulatedDisk(SnapshotDisk):
         """Make one system call, which may be the last one, or fail."""
         if self.is_off:
             raise PowerCut
-        platter = self._platter
+        platter = self.platter
         if changes and platter.fuse is not None:
             platter.fuse -= 1
             if platter.fuse < 0:
@@ -182,14 +193,14 @@ class SimulatedDisk(SnapshotDisk):
 
     def open(self, path: Path, flags: int) -> int:
         self._call(changes=bool(flags & os.O_CREAT))
-        folder = self._platter.names.get(str(path.parent), {})
+        folder = self.platter.names.get(str(path.parent), {})
         file = folder.get(path.name)
         if flags & os.O_CREAT:
-            if str(path.parent) not in self._platter.names:
+            if str(path.parent) not in self.platter.names:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
             if file is None:
                 file = File()
-                self._platter.change(str(path.parent), {path.name: file})
+                self.platter.change(str(path.parent), {path.name: file})
             if flags & os.O_TRUNC:
                 file.data.clear()
         if file is None:
@@ -212,7 +223,7 @@ class SimulatedDisk(SnapshotDisk):
     def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
         self._call()
         data = b"".join(buffers)
-        if self._platter.is_full:
+        if self.platter.is_full:
             if self._random.random() < 0.5:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             data = data[: self._random.randrange(len(data))]
@@ -220,38 +231,41 @@ class SimulatedDisk(SnapshotDisk):
         return len(data)
 
     def sync(self, descriptor: int) -> None:
+        self.platter.pause(_SLOW_SHARE)
         self._call()
         file = self._open[descriptor]
         file.medium = bytes(file.data)
 
     def sync_folder(self, path: Path) -> None:
+        self.platter.pause(_SLOW_SHARE)
         self._call()
-        self._platter.force(str(path))
+        self.platter.force(str(path))
 
     def rename(self, source: Path, target: Path) -> None:
+        self.platter.pause(_SLOW_SHARE)
         self._call()
-        file = self._platter.names.get(str(source.parent), {}).get(source.name)
+        file = self.platter.names.get(str(source.parent), {}).get(source.name)
         if file is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(source))
-        self._platter.change(str(source.parent), {source.name: None, target.name: file})
+        self.platter.change(str(source.parent), {source.name: None, target.name: file})
 
     def remove(self, path: Path) -> None:
         self._call()
-        if path.name in self._platter.names.get(str(path.parent), {}):
-            self._platter.change(str(path.parent), {path.name: None})
+        if path.name in self.platter.names.get(str(path.parent), {}):
+            self.platter.change(str(path.parent), {path.name: None})
 
     def make_folder(self, path: Path) -> None:
         self._call()
         for folder in (*reversed(path.parents), path):
-            if str(folder) != "/" and str(folder) not in self._platter.names:
-                self._platter.names[str(folder)] = {}
-                self._platter.change(str(folder.parent), {folder.name: ""})
+            if str(folder) != "/" and str(folder) not in self.platter.names:
+                self.platter.names[str(folder)] = {}
+                self.platter.change(str(folder.parent), {folder.name: ""})
 
     def sizes(self, folder: Path) -> dict[str, int]:
         self._call(changes=False)
         return {
             name: len(file.data)
-            for name, file in self._platter.names[str(folder)].items()
+            for name, file in self.platter.names[str(folder)].items()
             if file is not None
         }
 
@@ -259,4 +273,18 @@ class SimulatedDisk(SnapshotDisk):
         del folder
         self._call(changes=False)
         # A disk that fills up while it is written to is not seen to be full beforehand.
-        return 0 if self._platter.is_full and self._random.random() < 0.5 else ROOM
+        return 0 if self.platter.is_full and self._random.random() < 0.5 else ROOM
+
+
+def file_of(data: bytes) -> SnapshotFile:
+    return SnapshotFile(lambda size, position: data[position : position + size], len(data))
+
+
+def restored(data: bytes) -> tuple[SnapshotHeader, PythonShard]:
+    """Return the header and state of a snapshot; raises as the service does."""
+    file = file_of(data)
+    header = file.verify()
+    shard = PythonShard(header.partition, header.position)
+    for image in file.reader().images():
+        shard.import_partition(image)
+    return header, shard

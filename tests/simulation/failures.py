@@ -121,10 +121,12 @@ def trim(world: World) -> None:
     if place is None:
         return
     held = world.topic.partitions[place]
-    if held.next_offset > held.log_start:
+    # Where retention has passed a cut, no log tells any more what was lost (docs/operating.md).
+    end = min([held.next_offset, *(cut.cut_at for cut in world.topic.history(place).branches[1:])])
+    if end > held.log_start:
         # Mostly what nobody needs any more; now and then everything.
         share = world.random.choice((0.3, 0.6, 1.0))
-        before = held.log_start + round((held.next_offset - held.log_start) * share)
+        before = held.log_start + round((end - held.log_start) * share)
         world.script.delete_records(place, before)
         world.tell("broker", f"{place}: the log begins at {held.log_start} now")
 

@@ -14,8 +14,9 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Undecodable
 from rlmm.snapshot.catalog import SUFFIX, identity_folder, position_of
-from rlmm.snapshot.files import SnapshotFile
-from tests.simulation.machine import LATENESS_S, WatchedShard
+from tests.simulation.branches import Lineage
+from tests.simulation.disk import file_of, restored
+from tests.simulation.machine import LATENESS_S, WatchedShard, snapshot_key
 from tests.simulation.reference import Reference
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.report import Report
     from rlmm.pump.replay import Replay
+    from rlmm.snapshot.source import ShardImages
     from tests.simulation.machine import Machine
     from tests.simulation.story import Story
     from tests.simulation.topic import SimulatedTopic
@@ -46,10 +48,11 @@ class Judge:
         self._story = story
         self.topic: SimulatedTopic
         self.violations: list[Violation] = []
-        self._references: dict[tuple[Uuid, int, int, tuple[tuple[int, int], ...]], Reference] = {}
-        self._compared: dict[tuple[str, int], tuple[WatchedShard, int]] = {}
-        self._marks: dict[tuple[str, Uuid, int], tuple[int, _Marks]] = {}
-        """The watermarks that a machine has shown, and at what position."""
+        self._references: dict[tuple[Lineage, int], Reference] = {}
+        self._compared: dict[tuple[str, int], tuple[WatchedShard, int, int]] = {}
+        """The state that was compared last, its position and its branch."""
+        self._marks: dict[tuple[str, Uuid, int], tuple[int, int, _Marks]] = {}
+        """The watermarks that a machine has shown, at what position of what branch."""
 
     def tell(self, who: str, what: str) -> None:
         self._story.tell(who, what)
@@ -60,21 +63,24 @@ class Judge:
 
     # ---------------------------------------------------------------------------- the yardstick
 
-    def reference(
-        self,
-        topic_id: Uuid,
-        place: int,
-        first_offset: int,
-        gaps: tuple[tuple[int, int], ...] = (),
-    ) -> Reference:
-        """Return the replay of *place* from *first_offset* on, past the offsets in *gaps*."""
-        key = (topic_id, place, first_offset, gaps)
+    def reference(self, lineage: Lineage, first_offset: int) -> Reference:
+        """Return the replay of *lineage* from *first_offset* on."""
+        key = lineage, first_offset
         found = self._references.get(key)
         if found is None:
-            batches = self.topic.lives[topic_id].batches[place]
-            found = self._references[key] = Reference(place, first_offset, batches, gaps)
+            batches = lineage.history.branches[lineage.branch].batches
+            place = lineage.history.place
+            found = self._references[key] = Reference(place, first_offset, batches, lineage.gaps)
         found.advance()
         return found
+
+    def lineage_of(self, topic_id: Uuid, replay: Replay) -> Lineage:
+        shard = replay.shard
+        assert isinstance(shard, WatchedShard)
+        if shard.lineage is not None:
+            return shard.lineage
+        history = self.topic.lives[topic_id].histories[shard.partition]
+        return Lineage(history, history.current, ())
 
     def expected(
         self, topic_id: Uuid, replay: Replay, partition: TopicIdPartition
@@ -85,10 +91,7 @@ class Judge:
         return None if image is None else reference.shard_of(image)
 
     def reference_of(self, topic_id: Uuid, replay: Replay) -> Reference:
-        shard = replay.shard
-        assert isinstance(shard, WatchedShard)
-        gaps = shard.gaps_of(replay.history)
-        return self.reference(topic_id, shard.partition, replay.history.first_offset, gaps)
+        return self.reference(self.lineage_of(topic_id, replay), replay.history.first_offset)
 
     # -------------------------------------------------------------------------- I1, I4, I7: states
 
@@ -100,9 +103,10 @@ class Judge:
             shard = replay.shard
             assert isinstance(shard, WatchedShard)
             before = self._compared.get((machine.name, place))
-            if before is not None and before == (shard, shard.position):
+            now = shard, shard.position, self.lineage_of(topic_id, replay).branch
+            if before == now:
                 continue
-            self._compared[machine.name, place] = shard, shard.position
+            self._compared[machine.name, place] = now
             self._compare(machine, topic_id, replay, before)
             counted = shard._counters.tally.offsets
             if counted != shard.position - shard.born_at:
@@ -118,13 +122,14 @@ class Judge:
         machine: Machine,
         topic_id: Uuid,
         replay: Replay,
-        before: tuple[WatchedShard, int] | None,
+        before: tuple[WatchedShard, int, int] | None,
     ) -> None:
-        """I1: the state equals a replay of the log up to its position."""
+        """I1: the state equals a replay of the log up to its position, whole after each cut."""
         shard = replay.shard
         reference = self.reference_of(topic_id, replay)
         partitions: Iterable[TopicIdPartition]
-        if before is not None and before[0] is shard:
+        branch = self.lineage_of(topic_id, replay).branch
+        if before is not None and (before[0], before[2]) == (shard, branch):
             partitions = reference.changed(before[1], shard.position)
         else:
             self._story.count("states compared whole")
@@ -133,6 +138,8 @@ class Judge:
                 and not shard.statistics().tally.offsets
             ):
                 self._story.count("snapshots restored")
+            if branch:
+                self._story.count("states compared whole after a cut")
             partitions = {
                 **dict.fromkeys(reference.partitions_at(shard.position)),
                 **dict.fromkeys(shard.partitions()),
@@ -157,15 +164,21 @@ class Judge:
             if gated.gate.state is not GateState.OPEN or shard is None:
                 continue
             assert isinstance(shard, PythonShard)
-            since, before = self._marks.get((machine.name, topic_id, place), (0, {}))
-            if since == shard.position:
+            assert isinstance(shard, WatchedShard)
+            lineage = shard.lineage or machine.newest_lineage(place)
+            assert lineage is not None
+            history, branch = lineage.history, lineage.branch
+            of, since, before = self._marks.get((machine.name, topic_id, place), (0, 0, {}))
+            if (of, since) == (branch, shard.position):
                 continue
             marks = _marks_of(shard)
+            if not history.shares(of, since, history.current):
+                before = {}  # an election has lost records since
             for (key, epoch), highest in before.items():
                 now = marks.get((key, epoch))
                 if now is not None and now >= highest:
                     continue
-                whole = self.reference(topic_id, place, 0)
+                whole = self.reference(Lineage(history, branch, ()), 0)
                 was_deleted = whole.was_deleted(key, since, shard.position)
                 if not was_deleted and not _was_refused(machine):
                     self.violated(
@@ -173,7 +186,7 @@ class Judge:
                         f"{machine.name}, metadata partition {place}: the watermark of epoch "
                         f"{epoch} was {highest} and is {now}",
                     )
-            self._marks[machine.name, topic_id, place] = shard.position, marks
+            self._marks[machine.name, topic_id, place] = branch, shard.position, marks
 
     def forget_watermarks(self, machine: Machine, only: int | None = None) -> None:
         """Forget the high watermarks of dropped state; its newest snapshot brings back its own."""
@@ -181,11 +194,13 @@ class Judge:
             if self.topic.lives[topic_id].ended_s is not None:
                 del self._marks[name, topic_id, place]
             elif name == machine.name and only in (None, place):
-                newest = self._newest(machine, topic_id, place)
-                marks = (0, {}) if newest is None else (newest.position, _marks_of(newest))
-                self._marks[name, topic_id, place] = marks
+                self._marks[name, topic_id, place] = self._newest(machine, topic_id, place)
 
-    def _newest(self, machine: Machine, topic_id: Uuid, place: int) -> PythonShard | None:
+    def drop_watermarks(self, machine: Machine, topic_id: Uuid, place: int) -> None:
+        """Expect no watermark of a state that an election has disowned."""
+        self._marks.pop((machine.name, topic_id, place), None)
+
+    def _newest(self, machine: Machine, topic_id: Uuid, place: int) -> tuple[int, int, _Marks]:
         life = self.topic.lives[topic_id]
         root = str(identity_folder(machine.folder, self.topic.identity_of(life)) / str(place))
         found = [
@@ -194,12 +209,34 @@ class Judge:
             if path.startswith(f"{root}/")
             and (position := position_of(path.rsplit("/", 1)[1])) is not None
         ]
-        for _, data in sorted(found, reverse=True):
+        for position, data in sorted(found, reverse=True):
             try:
-                return _restored(data)
+                header, shard = restored(data)
             except (SnapshotError, ImageCorrupt):
                 continue
-        return None
+            lineage = machine.lineages.get(snapshot_key(place, position, header.history))
+            return 0 if lineage is None else lineage.branch, position, _marks_of(shard)
+        return 0, 0, {}
+
+    def see_saved(self, machine: Machine, frozen: ShardImages) -> None:
+        """I1: no snapshot is kept of a state that its follower has given up."""
+        place, position = frozen.partition, frozen.position
+        key = snapshot_key(place, position, frozen.history)
+        replay, lineage = dict(machine.replays()).get(place), machine.lineages.get(key)
+        shard = None if replay is None else replay.shard
+        if lineage is None or not isinstance(shard, WatchedShard) or shard.lineage is None:
+            return
+        live = shard.lineage
+        if (
+            live.history is lineage.history
+            and live.branch > lineage.branch
+            and not live.history.shares(lineage.branch, position, live.branch)
+        ):
+            self.violated(
+                "I1",
+                f"{machine.name} keeps a snapshot of metadata partition {place} at position "
+                f"{position}, a state that it has given up",
+            )
 
     def see_report(self, who: str, report: Report) -> None:
         """I4: every offset that a report passes is counted once."""
@@ -221,7 +258,7 @@ class Judge:
             if not path.endswith(SUFFIX) or data in machine.platter.damaged:
                 continue
             try:
-                _file(data).verify()
+                file_of(data).verify()
             except SnapshotError as error:
                 self.violated("I5", f"{path} is neither the old file nor the new one: {error}")
         for path in relied_on:
@@ -295,14 +332,19 @@ class Judge:
             self.violated(
                 "I3", f"{where}, at position {position}; it acknowledged a write at {known}"
             )
-        since_s = life.stored_s(place, position)
+        assert isinstance(gated.shard, WatchedShard)
+        history = life.histories[place]
+        lineage = gated.shard.lineage or Lineage(history, history.current, ())
+        lost_s = lineage.lost_s(position)
+        since_s = history.stored_s(position) if lost_s is None else lost_s
         if life.ended_s is not None:
             since_s = min(life.ended_s, life.ended_s if since_s is None else since_s)
         if since_s is not None and now_s - since_s > LATENESS_S:
+            what = "what follows is stored" if lost_s is None else "an election has lost it"
             self.violated(
                 "I2",
-                f"{where}, at position {position}; what follows is stored for "
-                f"{now_s - since_s:.1f} s, {LATENESS_S} s are allowed",
+                f"{where}, at position {position}; {what} for {now_s - since_s:.1f} s, "
+                f"{LATENESS_S} s are allowed",
             )
 
 
@@ -321,16 +363,3 @@ def _was_refused(machine: Machine) -> bool:
     keeper = None if engine is None else engine._keeper
     found = None if keeper is None else keeper.statistics()
     return found is not None and any(found[0].refused.values())
-
-
-def _file(data: bytes) -> SnapshotFile:
-    return SnapshotFile(lambda size, position: data[position : position + size], len(data))
-
-
-def _restored(data: bytes) -> PythonShard:
-    file = _file(data)
-    header = file.verify()
-    shard = PythonShard(header.partition, header.position)
-    for image in file.reader().images():
-        shard.import_partition(image)
-    return shard

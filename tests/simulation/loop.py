@@ -1,18 +1,18 @@
 """
-An event loop whose every step follows from a seed. The work of a thread runs on the loop, whole and
-later; no thread is ever started. Tasks hash by birth, so sets of them are walked in the same order
-in every run.
+An event loop whose every step follows from a seed. The work of a thread runs on the loop, later; no
+thread is ever started. Where the work pauses, as at a slow disk, the loop goes on meanwhile. Tasks
+hash by birth, so sets of them are walked in the same order in every run.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack, contextmanager
+from heapq import heappop
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rlmm.snapshot import store_io as shelf
-from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator, Iterator
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _THREAD_S = (0.0, 0.0, 0.001, 0.01, 0.05, 0.3)
 """How long work in a thread takes; now and then it takes much longer."""
 _SLOW_S = 20.0
+_PAUSED_MAX = 3
+"""How many works may be paused at a time: the one that paused last goes on first."""
+_MOMENT_S = 1e-9
 
 
 class SimulationTask(asyncio.Task[Any]):
@@ -50,13 +53,69 @@ def inline_threads() -> Iterator[None]:
         yield
 
 
-class SimulationLoop(VirtualTimeLoop):
+class SimulationLoop(asyncio.BaseEventLoop):
+    """Time leaps to the next timer when nothing else can happen; nothing outside is waited for."""
+
     def __init__(self, random: Random) -> None:
         super().__init__()
         self._random = random
         self._births = count()
+        self._now_s = 0.0
+        self._paused = 0
         self.slow_share = 0.0
         self.set_task_factory(self._make_task)
+
+    # ---------------------------------------------------------------------------------- time
+
+    def time(self) -> float:
+        return self._now_s
+
+    def jump(self, seconds: float) -> None:
+        """Let *seconds* pass while nothing runs, no timer either: the host was suspended."""
+        self._now_s += seconds
+
+    def pause(self, share: float) -> None:
+        """With a chance of *share* pause the work of a thread, while all others go on."""
+        if self._paused < _PAUSED_MAX and self._random.random() < share:
+            self._pause(self.draw_thread_s())
+
+    def _pause(self, seconds: float) -> None:
+        assert asyncio.current_task(self) is None, "the work of a thread pauses, never a task"
+        until_s = self._now_s + seconds
+        self.call_at(until_s, lambda: None)
+        self._paused += 1
+        try:
+            self._run_once()
+            while self._now_s < until_s:
+                self._run_once()
+        finally:
+            self._paused -= 1
+
+    def _run_once(self) -> None:
+        ready, scheduled = self._ready, self._scheduled  # type: ignore[attr-defined]
+        while scheduled and scheduled[0]._cancelled:
+            heappop(scheduled)._scheduled = False
+        if not ready and (self._paused or not self._stopping):  # type: ignore[attr-defined]
+            if not scheduled:
+                msg = "nothing is left that could happen: everything waits for something else"
+                raise RuntimeError(msg)
+            self._now_s = max(self._now_s, scheduled[0]._when)
+        due_s = self._now_s + _MOMENT_S
+        while scheduled and scheduled[0]._when < due_s:
+            handle = heappop(scheduled)
+            handle._scheduled = False
+            ready.append(handle)
+        for _ in range(len(ready)):
+            if not ready:
+                break  # a pause among them has let the others run
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Nothing is counted: cancelled timers fall out when their time has come."""
+
+    # ------------------------------------------------------------------------------- threads
 
     def _make_task(
         self,
@@ -91,6 +150,8 @@ class SimulationLoop(VirtualTimeLoop):
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001  # a thread hands over whatever ended its work
-            future.set_exception(error)
+            if not future.cancelled():
+                future.set_exception(error)
         else:
-            future.set_result(result)
+            if not future.cancelled():
+                future.set_result(result)

@@ -6,17 +6,22 @@ machine that is switched off are cancelled, and reach neither disk nor log.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from rlmm.engine.engine import Engine, EngineParts, EngineSettings
+from rlmm.engine.snapshot_wiring import SnapshotKeeper
 from rlmm.errors import ConfigError, Stopped
 from rlmm.gate.settings import GateSettings
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.memory_budget import MemorySettings, MemoryUsage
 from rlmm.pump.settings import PumpSettings, WriteSettings
 from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.store import SnapshotStore
+from tests.simulation.branches import Lineage
 from tests.simulation.disk import FREE_BYTES_MIN, Platter, PowerCut, SimulatedDisk
+from tests.simulation.fetches import FetchedRecords
+from tests.simulation.loop import swapped
 from tests.simulation.wire import Wire
 from tests.support.engines import START_MS
 
@@ -31,10 +36,15 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.report import Report
     from rlmm.pump.replay import Replay
+    from rlmm.records.header import BatchMark
     from rlmm.records.record_set import RecordSet
+    from rlmm.snapshot.source import ShardImages
+    from rlmm.snapshot.store import RestoredSnapshot, SavedSnapshot
+    from tests.simulation.branches import History
     from tests.simulation.invariants import Judge
     from tests.simulation.topic import SimulatedTopic
 
+SnapshotKey = tuple[int, int, int, int, "BatchMark | None"]
 MEMORY_LIMIT = 1_000
 PUMP = PumpSettings(
     read_timeout_ms=4_000,
@@ -62,52 +72,110 @@ class SteppedClock:
 
 
 class WatchedShard(PythonShard):
-    """A shard that shows the judge every report, and its state before the first."""
+    """A shard that shows the judge every report, its state before the first, and its lineage."""
 
     def __init__(self, partition: int, position: int, machine: Machine, judge: Judge) -> None:
         super().__init__(partition, position)
         self.born_at = position
-        self.gaps_before = machine.gaps.get((partition, position), ())
-        """The gaps of the snapshot at this position, if the shard is made of one."""
-        self.gaps: tuple[tuple[int, int], ...] = ()
-        """Offsets that retention removed before this shard read them."""
-        self._machine = machine
+        self.machine = machine
+        self.lineage: Lineage | None = None
+        """`None` until a record is read, or a snapshot tells it."""
         self._judge = judge
         self._is_new = True
 
     def apply(self, record_set: RecordSet, max_events: int | None = None, **limits: Any) -> Report:
         if self._is_new:
             self._is_new = False
-            self._judge.look(self._machine)  # what was restored, before more is made of it
+            self._judge.look(self.machine)  # what was restored, before more is made of it
+        if isinstance(record_set, FetchedRecords) and record_set.history is not None:
+            self._trace(record_set.history, record_set.branch)
         next_offset = record_set.next_offset
         if not record_set.data and next_offset is not None and next_offset > self.position:
-            self.gaps += ((self.position, next_offset),)
+            self._skip(next_offset)
         report = super().apply(record_set, max_events, **limits)
-        self._judge.see_report(self._machine.name, report)
+        self._see(report)
         return report
 
     def pass_trimmed(self, log_start: int) -> Report:
         if self._is_new:
             self._is_new = False
-            self._judge.look(self._machine)
-        self.gaps += ((self.position, log_start),)
+            self._judge.look(self.machine)
+        self._skip(log_start)
         report = super().pass_trimmed(log_start)
-        self._judge.see_report(self._machine.name, report)
+        self._see(report)
         return report
 
-    def gaps_of(self, history: ReplayHistory) -> tuple[tuple[int, int], ...]:
-        """Return all gaps of the state with *history*, also of the snapshot it was made of."""
-        is_restored = history.first_offset != self.born_at
-        return (self.gaps_before if is_restored else ()) + self.gaps
+    def _see(self, report: Report) -> None:
+        self._judge.see_report(self.machine.name, report)
+        lineage, topic_id = self.lineage, self.machine.topic_id()
+        if lineage is not None and topic_id is not None and lineage.is_lost(self.position):
+            self._judge.drop_watermarks(self.machine, topic_id, self.partition)
+
+    def _trace(self, history: History, branch: int) -> None:
+        """Follow the records into another branch, which must hold all that was read before."""
+        lineage = self.lineage
+        if lineage is None:
+            self.lineage = Lineage(history, branch, ())
+            return
+        if lineage.history is history and lineage.branch == branch:
+            return
+        if lineage.history is not history or not history.shares(
+            lineage.branch, self.position, branch
+        ):
+            self._judge.violated(
+                "I1",
+                f"{self.machine.name}, metadata partition {self.partition}: records of another "
+                f"history are applied to the state at position {self.position}",
+            )
+        self.lineage = Lineage(history, branch, lineage.gaps)
+
+    def _skip(self, next_offset: int) -> None:
+        lineage = self.lineage or self.machine.newest_lineage(self.partition)
+        if lineage is not None:
+            gaps = (*lineage.gaps, (self.position, next_offset))
+            self.lineage = Lineage(lineage.history, lineage.branch, gaps)
 
     def freezing(
         self, partition: TopicIdPartition | None = None
     ) -> Iterator[Callable[[], bytes] | None]:
-        """Freeze, and remember the gaps of the state for a restore of its snapshot."""
-        for place, replay in self._machine.replays():
-            if place == self.partition:
-                self._machine.gaps[place, self.position] = self.gaps_of(replay.history)
+        """Freeze, and remember the lineage of the state for a restore of its snapshot."""
+        for place, replay in self.machine.replays():
+            if place == self.partition and self.lineage is not None:
+                key = snapshot_key(place, self.position, replay.history)
+                self.machine.lineages[key] = self.lineage
         return super().freezing(partition)
+
+
+@contextmanager
+def watched_snapshots() -> Iterator[None]:
+    """Tell restored states their lineage, and the judge what was saved."""
+
+    async def restore(keeper: SnapshotKeeper, *where: int) -> RestoredSnapshot | None:
+        found = await _RESTORE(keeper, *where)
+        if found is not None and isinstance(found.shard, WatchedShard):
+            shard = found.shard
+            key = snapshot_key(shard.partition, shard.position, found.history)
+            shard.lineage = shard.machine.lineages.get(key)
+        return found
+
+    async def write(store: SnapshotStore, frozen: ShardImages) -> SavedSnapshot:
+        saved = await _WRITE(store, frozen)
+        disk = store._shelf._disk
+        assert isinstance(disk, SimulatedDisk)
+        disk.platter.saved(frozen)
+        return saved
+
+    with swapped((SnapshotKeeper, "restore", restore), (SnapshotStore, "write", write)):
+        yield
+
+
+_RESTORE = SnapshotKeeper.restore
+_WRITE = SnapshotStore.write
+
+
+def snapshot_key(place: int, position: int, history: ReplayHistory) -> SnapshotKey:
+    """Return what tells the content of a snapshot from that of all others of its machine."""
+    return place, position, history.first_offset, history.trimmed_before, history.last_batch
 
 
 class Machine:
@@ -116,6 +184,7 @@ class Machine:
         self.random = random
         self.platter = Platter(self.name, random)
         self.platter.cut = self._fuse_blown
+        self.platter.saved = self._saw_saved
         self.clock = SteppedClock()
         self.resident = 0
         self.engine: Engine | None = None
@@ -126,9 +195,8 @@ class Machine:
         """Topic and metadata partition -> the largest offset of a write acknowledged here."""
         self.targets: dict[tuple[Uuid, int], int] = {}
         """The end of the log when the metadata partition was assigned here last."""
-        self.kept_since: dict[tuple[Uuid, int], bool] = {}
-        self.gaps: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
-        """Metadata partition and position of a snapshot -> the gaps of its state."""
+        self.lineages: dict[SnapshotKey, Lineage] = {}
+        """What the states of snapshots were read from."""
         self._topic = topic
         self._judge = judge
         self._disk: SimulatedDisk | None = None
@@ -207,9 +275,20 @@ class Machine:
         for place in before - now:
             self._judge.forget_watermarks(self, place)
         for place in now - before:
-            if life is not None and place < len(life.batches):
-                self.targets[life.topic_id, place] = life.end(place)
+            if life is not None and place < len(life.histories):
+                self.targets[life.topic_id, place] = self._topic.partitions[place].next_offset
         return generation
+
+    def meet_cut(self, place: int, next_offset: int) -> None:
+        """Expect nothing any more of what an election has lost."""
+        topic_id = self._topic.topic_id
+        assert topic_id is not None
+        for offsets, limit in ((self.targets, next_offset), (self.acknowledged, next_offset - 1)):
+            if (topic_id, place) in offsets:
+                offsets[topic_id, place] = min(offsets[topic_id, place], limit)
+        replay = dict(self.replays()).get(place)
+        if replay is not None and replay.shard.position > next_offset:
+            self._judge.drop_watermarks(self, topic_id, place)
 
     def crash(self) -> None:
         engine = self.engine
@@ -279,6 +358,14 @@ class Machine:
                 if follower._replay is not None:
                     yield place, follower._replay
 
+    def newest_lineage(self, place: int) -> Lineage | None:
+        """Return the lineage of a state that has read nothing yet."""
+        topic_id = self.topic_id()
+        if topic_id is None:
+            return None
+        history = self._topic.lives[topic_id].histories[place]
+        return Lineage(history, history.current, ())
+
     def topic_id(self) -> Uuid | None:
         identity = None if self.engine is None else self.engine.identity
         return None if identity is None else identity.topic_id
@@ -286,16 +373,29 @@ class Machine:
     def _saved(self, engine: Engine) -> list[str]:
         keeper = engine._keeper
         store = None if keeper is None else keeper._store
-        return [] if store is None else [str(saved.path) for saved in store._saved.values()]
+        life = self._topic.life
+        if store is None or life is None:
+            return []
+        return [
+            str(saved.path)
+            for saved in store._saved.values()
+            # One that an election has disowned may be set aside at any moment.
+            if all(
+                saved.position <= cut.cut_at for cut in life.histories[saved.partition].branches[1:]
+            )
+        ]
 
     def _capture_targets(self) -> None:
         life = self._topic.life
         if life is not None:
-            for place in range(len(life.batches)):
-                self.targets[life.topic_id, place] = life.end(place)
+            for place, held in enumerate(self._topic.partitions):
+                self.targets[life.topic_id, place] = held.next_offset
 
     def _make_shard(self, partition: int, position: int) -> WatchedShard:
         return WatchedShard(partition, position, self, self._judge)
+
+    def _saw_saved(self, frozen: ShardImages) -> None:
+        self._judge.see_saved(self, frozen)
 
     def _sent(self, place: int, value: bytes) -> None:
         self._judge.see_append(self, place, value)

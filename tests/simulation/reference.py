@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.verdicts import Verdict
-    from tests.simulation.topic import Kept
+    from tests.simulation.branches import Gaps, Kept
 
 Listed = dict["Uuid", SegmentState]
 
@@ -41,7 +41,7 @@ class Reference:
         place: int,
         first_offset: int,
         batches: list[Kept],
-        gaps: tuple[tuple[int, int], ...] = (),
+        gaps: Gaps = (),
     ) -> None:
         self.place = place
         self._batches = batches
@@ -52,6 +52,7 @@ class Reference:
         self.changes: list[tuple[int, TopicIdPartition]] = []
         """Position behind a change, and what changed, in order."""
         self.verdicts: dict[int, Verdict] = {}
+        self.values: dict[int, bytes | None] = {}
         self._deletions: list[tuple[bytes, int]] = []
         self._made: dict[bytes, PythonShard] = {}
 
@@ -71,6 +72,7 @@ class Reference:
                 start <= record.offset < stop for start, stop in self._gaps
             ):
                 continue
+            self.values[record.offset] = record.value
             event = decode(record.value)
             if isinstance(event, Undecodable):
                 self.verdicts[record.offset] = event

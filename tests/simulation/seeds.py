@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import multiprocessing
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -46,9 +47,15 @@ def try_seeds(first: int, stop: int) -> Tried:
 
 def _try_watched(first: int, stop: int) -> Tried:
     faulthandler.dump_traceback_later(_SEED_SECONDS_MAX * (stop - first), exit=True)
-    tried = try_seeds(first, stop)
+    gc.collect()
+    gc.freeze()
+    gc.disable()  # a seed makes little garbage: looking for it once each is cheaper
+    found = Tried()
+    for seed in range(first, stop):
+        found.add(try_seeds(seed, seed + 1))
+        gc.collect()
     faulthandler.cancel_dump_traceback_later()
-    return tried
+    return found
 
 
 def try_many(first: int, stop: int, workers: int) -> Iterator[Tried]:

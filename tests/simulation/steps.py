@@ -8,7 +8,7 @@ from rlmm.errors import OverBudget
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode_any
 from rlmm.records.compression import Compression
-from tests.simulation import clients, failures
+from tests.simulation import cleaner, clients, elections, failures
 from tests.simulation.machine import READY_S
 from tests.support.records.strategies import damaged
 
@@ -52,6 +52,22 @@ def write_many(world: World) -> None:
         write(world)
 
 
+def write_unread(world: World) -> None:
+    """Store events that a leader is lost with before any follower has read them."""
+    place, topic_id = failures.any_place(world), world.topic.topic_id
+    if place is None:
+        return
+    world.script.stall(place)
+    world.tell("broker", f"{place}: stalls")
+    write_many(world)
+
+    def resume() -> None:
+        if world.topic.topic_id == topic_id:
+            world.script.resume(place)
+
+    elections.lose_later(world, place, resume)
+
+
 def write_foreign(world: World) -> None:
     """Store events of a broker in the log without an engine, some of them in one batch."""
     random = world.random
@@ -72,22 +88,6 @@ def write_foreign(world: World) -> None:
     values = [encode_any(event) for event in events]
     world.tell("broker", f"{place}: " + "; ".join(map(clients.name_of, events)))
     world.store(place, *values, compression=random.choice((Compression.NONE, Compression.ZSTD)))
-
-
-def write_holes(world: World) -> None:
-    """Store a batch from which the cleaner has removed records before a reader sees them."""
-    place = failures.any_place(world)
-    if place is None:
-        return
-    tier = world.random.choice(world.tiers)
-    event = encode_any(tier.propose_nonsense(world.random, world.clock.now_ms()))
-    first = world.store(place, event, event, event, event)
-    if first is None:
-        return
-    gone = {first + number for number in range(4) if world.random.random() < 0.6}
-    world.script.compact(place, gone, keeps_empty=world.random.random() < 0.5)
-    world.topic.forget_holes(place, first)
-    world.tell("cleaner", f"{place}: {len(gone)} of 4 records from {first} on")
 
 
 def write_transaction(world: World) -> None:
@@ -236,6 +236,18 @@ def fill_memory(world: World) -> None:
     world.later(failures.duration_s(world), free)
 
 
+def suspend(world: World) -> None:
+    """Let the hosts stand still: the questions that waited come before any timer."""
+    if world.random.random() < 0.7:
+        write_foreign(world)
+    pause_s = world.random.choice((1.0, 4.0, 8.0, 60.0))
+    world.tell("hosts", f"stand still for {pause_s} s")
+    world.loop.jump(pause_s)
+    for operation in world.operations:
+        operation.deadline_s = max(operation.deadline_s, world.now_s + _GRACE_S)
+    read(world)
+
+
 def pass_time(world: World) -> None:
     world.pause_s = world.random.choice((1.0, 3.0, 6.0))
 
@@ -243,8 +255,10 @@ def pass_time(world: World) -> None:
 STEPS: dict[Step, int] = {
     write: 30,
     write_many: 6,
+    write_unread: 2,
     write_foreign: 14,
-    write_holes: 3,
+    cleaner.write_holes: 3,
+    cleaner.rewrite: 2,
     write_transaction: 3,
     write_poison: 2,
     read: 24,
@@ -265,6 +279,11 @@ STEPS: dict[Step, int] = {
     failures.deliver_again: 3,
     failures.damage_snapshot: 2,
     failures.trim: 2,
+    elections.lose_records: 2,
+    elections.lose_records_unassigned: 1,
+    elections.lose_records_down: 1,
+    elections.clean: 2,
+    suspend: 2,
     failures.recreate: 1,
     pass_time: 4,
 }

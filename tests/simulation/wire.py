@@ -7,12 +7,12 @@ arrive sound at the next fetch. Every call ends by its deadline.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from rlmm.base.doorbell import Doorbell
 from rlmm.errors import AppendRefused, AppendUncertain, LogError, LogUnavailable
-from rlmm.log.memory.memory_log import MemoryLog
-from rlmm.records.record_set import RecordSet
+from tests.simulation.fetches import FetchLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Mapping
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rlmm.log.memory.memory_log import MemoryLogStatistics
     from rlmm.log.protocol import LogBounds, LogIdentity
+    from rlmm.records.record_set import RecordSet
     from tests.simulation.topic import SimulatedTopic
 
     Sent = Callable[[int, bytes], None]
@@ -32,7 +33,7 @@ _LATE_S = 6.0
 class Wire:
     def __init__(self, topic: SimulatedTopic, random: Random, sent: Sent) -> None:
         self._topic = topic
-        self._log = MemoryLog(topic)
+        self._log = FetchLog(topic)
         self._random = random
         self._sent = sent
         self._bell = Doorbell()
@@ -97,6 +98,17 @@ class Wire:
         found = await self._within(ask(), timeout_s, "a read")
         return None if found is None else self._maybe_damaged(found)
 
+    async def epoch_end(
+        self, partition: int, leader_epoch: int, *, timeout_s: float
+    ) -> tuple[int, int]:
+        async def ask() -> tuple[int, int]:
+            await self._there()
+            found = await self._log.epoch_end(partition, leader_epoch, timeout_s=timeout_s)
+            await self._back()
+            return found
+
+        return await self._within(ask(), timeout_s, "the end of a leader epoch")
+
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
         self._sent(partition, value)
         try:
@@ -109,9 +121,7 @@ class Wire:
                     self._arrive_late(partition, value)
                     raise AppendUncertain("no answer: the request was lost, or late")
                 offset = await self._log.append(partition, value, timeout_s=timeout_s)
-                topic_id = self._topic.topic_id
-                assert topic_id is not None
-                self._topic.lives[topic_id].published[partition, offset] = value
+                self._topic.history(partition).publish(offset, value)
                 await self._hold()
                 await self._travel()
                 if self._is_lost():
@@ -188,4 +198,4 @@ class Wire:
         self._damaged.add(partition)
         data = bytearray(found.data)
         data[-1] ^= 1 << self._random.randrange(8)
-        return RecordSet(partition, bytes(data), found.next_offset)
+        return replace(found, data=bytes(data))

@@ -20,12 +20,13 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.records.compression import Compression
 from rlmm.snapshot.atomic import TEMPORARY
+from rlmm.snapshot.catalog import SUFFIX
 from tests.simulation import clients, failures, steps
 from tests.simulation.chance import Chance
 from tests.simulation.disk import Platter
 from tests.simulation.invariants import Judge, Violation
 from tests.simulation.loop import SimulationLoop, inline_threads
-from tests.simulation.machine import Machine, SteppedClock, WatchedShard
+from tests.simulation.machine import Machine, SteppedClock, WatchedShard, watched_snapshots
 from tests.simulation.story import Story
 from tests.simulation.tiers import Tier, new_tiers
 from tests.simulation.topic import SimulatedTopic
@@ -41,6 +42,8 @@ STEP_COUNT = 80
 _CONVERGE_S = 60.0
 _SETTLE_S = 2.5
 """Until an engine has seen that nothing is wrong any more."""
+_GROWN_SHARE = 0.1
+"""How often the topic of a run gets a partition more at its end."""
 _PAUSES_S = (0.0, 0.0, 0.001, 0.01, 0.05, 0.2, 0.6, 1.5)
 
 
@@ -72,7 +75,11 @@ class World:
             Machine(number, self.topic, chance.stream(f"machine {number}"), self.judge)
             for number in range(self.random.choice((2, 2, 3, 3, 4)))
         ]
+        for machine in self.machines:
+            machine.platter.pause = loop.pause
         self.operations: list[clients.Operation] = []
+        self.is_healed = False
+        """Whether nothing that was planned may happen any more."""
         self.pause_s: float | None = None
         """How long the next pause is, where a step has decided that."""
 
@@ -121,6 +128,9 @@ class World:
             await machine.stop()
             self._look_for_leftovers(machine)
         machine = self.random.choice(self.machines)
+        if self.random.random() < _GROWN_SHARE:
+            await self._grow(machine)
+            return
         machine.start(Assignment.everything())
         if not await self._until(self._are_current, f"{machine.name} is current again"):
             return
@@ -128,6 +138,25 @@ class World:
         self._ask_everything()
         await machine.stop()
         await self._until(lambda: len(asyncio.all_tasks()) == 1, "every task ends")
+
+    async def _grow(self, machine: Machine) -> None:
+        """I2: after its topic got another partition count, no state of before is answered from."""
+        has_states = any(
+            path.endswith(SUFFIX) and data not in machine.platter.damaged
+            for path, data in machine.platter.files()
+            if str(self.topic.topic_id) in path
+        )
+        self.tell("broker", "the topic gets another partition")
+        self.topic.add_partition()
+        machine.start(Assignment.everything())
+        await asyncio.sleep(_SETTLE_S)
+        if machine.engine is None:
+            self.story.count("starts refused: another partition count")
+        elif has_states:
+            self.judge.violated(
+                "I2", f"{machine.name} serves a topic whose partition count changed"
+            )
+        await machine.stop()
 
     async def _until(self, condition: Callable[[], bool], what: str) -> bool:
         deadline_s = self.now_s + _CONVERGE_S
@@ -139,6 +168,7 @@ class World:
         return not self.judge.violations
 
     def _heal(self) -> None:
+        self.is_healed = True
         self.topic.takes_late = False
         self.script.restore()
         if self.topic.topic_id is None:
@@ -185,7 +215,14 @@ class World:
                         f"{machine.name}/{place} is {gated.gate.state} at {replay.shard.position} "
                         f"of {end}: {gated.gate.why} {gated.gate.detail}"
                     )
+                elif self._is_disowned(replay):
+                    found.append(f"{machine.name}/{place} holds what an election has lost")
         return found
+
+    def _is_disowned(self, replay: Replay) -> bool:
+        assert isinstance(replay.shard, WatchedShard)
+        lineage = replay.shard.lineage
+        return lineage is not None and lineage.is_lost(replay.shard.position)
 
     def _ask_everything(self) -> None:
         for machine in self.machines:
@@ -218,7 +255,9 @@ class World:
                 continue
             shard = replay.shard
             assert isinstance(shard, WatchedShard)
-            if replay.is_caught_up and shard.born_at != shard.position:
+            # What retention has removed was not read again, it was passed.
+            born_at = max(shard.born_at, self.topic.partitions[place].log_start)
+            if replay.is_caught_up and born_at != shard.position:
                 self.judge.violated(
                     "I1",
                     f"{machine.name} stopped in order, and read metadata partition {place} again "
@@ -299,7 +338,7 @@ class World:
 
 
 def run(seed: int) -> Outcome:
-    with _quiet(), inline_threads():
+    with _quiet(), inline_threads(), watched_snapshots():
         loop = SimulationLoop(Chance(seed).stream("threads"))
         complaints: list[str] = []
         loop.set_exception_handler(lambda _, context: complaints.append(str(context["message"])))

@@ -219,6 +219,9 @@ class Fetcher:
             unsure = LogUnavailable("its leader is not sure of its bounds")
             self.try_later(read.partition, error or unsure, is_stale=True)
         else:
+            if not read.answer.done():
+                # The reader knows now: it may well go on from where its leader agrees with it.
+                self.trail(read.partition).forget_epoch()
             answer(read, error)
 
 

@@ -113,6 +113,25 @@ class FetchAgain(NamedTuple):
     """Whether the leader may be another by now."""
 
 
+class AnsweredOffsets(NamedTuple):
+    """The offsets of the last answer, and the leader epochs before it and at its end."""
+
+    first: int
+    next_offset: int
+    before: int
+    leader_epoch: int
+
+    def epoch_before(self, position: int) -> int:
+        """
+        Return the last fetched epoch of a reader at *position*, -1 where it is not known. A reader
+        may want a part of the answer again, or all of it: then the last epoch is at least as new as
+        its own, and a leader that has lost records finds it diverging all the same.
+        """
+        if position == self.first:
+            return self.before
+        return self.leader_epoch if self.first < position <= self.next_offset else NO_EPOCH
+
+
 class FetchPosition:
     """The state of one partition by the last answers."""
 
@@ -130,16 +149,15 @@ class FetchPosition:
         """Ends the pause after the last failure."""
         self.led_by: tuple[int | None, int] | None = None
         """Leader and its epoch when they were looked up last."""
-        self._behind: tuple[int, int] = (-1, NO_EPOCH)
+        self._answered = AnsweredOffsets(-1, -1, NO_EPOCH, NO_EPOCH)
 
     def wanted(self, read: PendingRead, leader_epoch: int) -> FetchPartition:
-        position, epoch = self._behind
         return FetchPartition(
             read.partition,
             read.position,
             min(max(read.bytes_max, self.bytes_wanted), _BYTES_MAX),
             leader_epoch,
-            epoch if position == read.position else NO_EPOCH,
+            self._answered.epoch_before(read.position),
         )
 
     def judge(
@@ -157,7 +175,10 @@ class FetchPosition:
                 return _within(read, fetched, found)
             if found.next_offset <= read.position:
                 return self._damaged(read, f"the leader answers up to {found.next_offset} only")
-            self._behind = (found.next_offset, found.leader_epoch)
+            before = self._answered.epoch_before(read.position)
+            self._answered = AnsweredOffsets(
+                read.position, found.next_offset, before, found.leader_epoch
+            )
             if found.next_offset >= fetched.high_watermark:
                 self.tail = found.next_offset
             return RecordSet(read.partition, bytes(fetched.data[: found.size]), found.next_offset)
@@ -179,7 +200,7 @@ class FetchPosition:
 
     def forget_epoch(self) -> None:
         """Ask without the epoch of the batch before: the leader cannot tell by it."""
-        self._behind = (-1, NO_EPOCH)
+        self._answered = AnsweredOffsets(-1, -1, NO_EPOCH, NO_EPOCH)
 
     def _heard(self) -> None:
         self.backoff.succeeded()

@@ -136,6 +136,8 @@ class FakeKafka:
         self.asked: list[tuple[int, Request[Any]]] = []
         """Every request, and by whom it was answered."""
         self.knows_epochs = True
+        self.is_diverging = False
+        """Whether the leaders' histories differ from those of all readers that name an epoch."""
         """Whether leaders can place the epoch of the batch before a position."""
         self.settings: dict[str, str] = {}
         self.code_of_settings = int(ErrorCode.NONE)
@@ -329,6 +331,9 @@ class FakeKafka:
             code = ErrorCode.OFFSET_OUT_OF_RANGE
         if code != ErrorCode.NONE:
             return FetchedPartition(wanted.partition, code, -1, -1, memoryview(b""))
+        if self.is_diverging and wanted.last_epoch != NO_EPOCH:
+            ends = held.next_offset, held.log_start
+            return FetchedPartition(wanted.partition, 0, *ends, memoryview(b""), is_diverging=True)
         is_first = room == request.bytes_max
         bytes_max = min(wanted.bytes_max, max(room, 0))
         data = held.fetch(wanted.position, bytes_max, at_least_one=is_first)

@@ -281,6 +281,46 @@ async def test_log_when_it_is_cut_while_a_snapshot_is_written_then_none_of_it_st
         assert engine.reads.segment_for(TP, 0, 150) is None
 
 
+async def test_log_when_it_is_cut_between_two_assignments_then_keeps_no_snapshot_of_the_first(
+    tmp_path: Path,
+) -> None:
+    """A snapshot that a slow disk ends after the partition was taken again is not kept."""
+    world = World()
+    place = world.place(TP)
+    disk = SlowRename()
+    mine, nothing = Assignment.of_metadata([place]), Assignment.of_metadata([])
+    world.store(started("a"), finished("a"), started("b", 100, 199), finished("b"))
+    async with world.engine(snapshot_disk=disk, assignment=mine, snapshots=tmp_path) as engine:
+        await until_open(engine, place)
+        disk.may_go_on.clear()
+        writing = asyncio.create_task(engine.flush())
+        await until(disk.is_inside.is_set)
+        engine.reconcile(nothing)
+        world.script.lose_tail(place, 2)
+        world.store(started("c", 100, 149), finished("c"))
+        engine.reconcile(mine)
+        await until_open(engine, place)
+        disk.may_go_on.set()
+        assert (await writing).written == ()
+        assert (await engine.flush()).written == (place,)
+    listed, passed = await restarted(world, place, tmp_path)
+    assert (listed, passed) == ([segment_id("a"), segment_id("c")], 0)
+
+
+async def test_log_when_it_is_cut_behind_the_last_batch_of_a_snapshot_then_misses_nothing(
+    tmp_path: Path,
+) -> None:
+    """A start proves all that a state has passed, also the removed records behind its batch."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"), started("lost", 100, 199))
+    world.script.compact(place, [2])
+    assert await restarted(world, place, tmp_path) == ([segment_id("a")], 3)
+    world.script.lose_tail(place, 2)
+    world.store(started("c", 100, 149), finished("c"))
+    assert (await restarted(world, place, tmp_path))[0] == [segment_id("a"), segment_id("c")]
+
+
 async def restarted(world: World, place: int, folder: Path) -> tuple[list[SegmentId], int]:
     """Restart an engine on the snapshots in *folder*; return what it lists, and what it read."""
     parts: dict[str, Any] = {"assignment": Assignment.of_metadata([place]), "snapshots": folder}

@@ -265,6 +265,18 @@ async def test_read_when_its_epoch_is_unknown_then_is_sent_without(start: Start)
     assert await read_until(log, 0, 0, 2, bytes_max=1) == [(0, b"a"), (1, b"b")]
 
 
+async def test_read_when_its_history_diverges_then_is_told_once(start: Start) -> None:
+    """The reader that was told proves its state itself, so the next read names no epoch."""
+    kafka, log = start()
+    kafka.partitions[0].store(b"a")
+    kafka.partitions[0].store(b"b")
+    assert await read_until(log, 0, 0, 1, bytes_max=1) == [(0, b"a")]
+    kafka.is_diverging = True
+    with pytest.raises(LogTruncated, match="a history that its leader does not have"):
+        await log.read(0, 1, timeout_s=ANSWER_S)
+    assert await read_until(log, 0, 1, 2, bytes_max=1) == [(1, b"b")]
+
+
 async def test_read_when_it_ends_then_nothing_of_it_is_left(start: Start) -> None:
     """An ended read leaves nothing; None says that there are no records, silence is an error."""
     kafka, log = start()

@@ -30,6 +30,8 @@ from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
 
 BATCH = build_batch(records_of([b"a", b"b"], 5), 5, leader_epoch=2)
+SECOND = build_batch(records_of([b"c"], 7), 7, leader_epoch=3)
+THIRD = build_batch(records_of([b"d"], 8), 8, leader_epoch=3)
 BROKEN = b"\xff" * 70
 
 
@@ -108,9 +110,19 @@ async def test_epoch_when_a_batch_was_read_then_is_sent_with_the_position_behind
     known = trail()
     known.judge(read_at(5), fetched(BATCH), is_first=True)
     assert known.wanted(read_at(7), 4) == FetchPartition(3, 7, 100, 4, 2)
-    assert known.wanted(read_at(6), 4) == FetchPartition(3, 6, 100, 4, -1)
+    assert known.wanted(read_at(8), 4) == FetchPartition(3, 8, 100, 4, -1)
+    assert known.wanted(read_at(5), 4) == FetchPartition(3, 5, 100, 4, -1)
     known.forget_epoch()
     assert known.wanted(read_at(7), 4) == FetchPartition(3, 7, 100, 4, -1)
+
+
+async def test_epoch_when_a_part_of_an_answer_is_wanted_again_then_is_sent_as_well() -> None:
+    """A reader that could use no more than a part of an answer, or nothing, sends its epoch."""
+    known = trail()
+    known.judge(read_at(5), fetched(BATCH), is_first=True)
+    known.judge(read_at(7), fetched(SECOND + THIRD, next_offset=9), is_first=True)
+    assert known.wanted(read_at(8), 4).last_epoch == 3
+    assert known.wanted(read_at(7), 4).last_epoch == 2
 
 
 JUDGED = {
@@ -177,7 +189,6 @@ async def test_position_when_an_attempt_failed_then_is_unknown_until_an_answer()
     assert (known.tail, known.trouble, known.backoff.remaining_s) == (7, None, 0)
 
 
-SECOND = build_batch(records_of([b"c"], 7), 7, leader_epoch=3)
 HOLE = build_batch(records_of([b"d"], 8), 8, last_offset=19, leader_epoch=3)
 OLD = struct.pack(">qi", 4, 14) + bytes(4) + b"\x01" + bytes(9)
 SMALL = struct.pack(">qi", 4, 14) + bytes(4) + b"\x02" + bytes(9)
