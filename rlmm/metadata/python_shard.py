@@ -14,10 +14,9 @@ from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
 from rlmm.metadata.kept_orders import KeptOrders
 from rlmm.metadata.misplaced import MisplacedPartitions
-from rlmm.metadata.oldest import oldest_started_ms
 from rlmm.metadata.opened import OpenRecordSet
 from rlmm.metadata.partition_state import PartitionState
-from rlmm.metadata.report import Counters, Entry, Report, ReportDraft, ShardStatistics, Tally, never
+from rlmm.metadata.report import Counters, Entry, Report, ReportDraft, never
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.shard_answers import ShardAnswers
@@ -394,30 +393,4 @@ class PythonShard(ShardAnswers):
             tuple(turn.deleted),
             damage,
             last_batch,
-        )
-
-    def statistics(self) -> ShardStatistics:
-        counters = self._counters
-        tally, redelivered = Tally(), counters.redelivered
-        tally.add(counters.tally)
-        if self._unreported is not None:
-            tally.add(self._unreported.tally)
-            redelivered += self._unreported.redelivered
-        started, finished, being_deleted = self.segment_counts()
-        return ShardStatistics(
-            self.partition,
-            self.position,
-            len(self._states) + len(self._ended),
-            started,
-            finished,
-            being_deleted,
-            sum(state.size_bytes for state in self._states.values()),
-            tally,
-            redelivered,
-            dict(counters.rejected),
-            dict(counters.undecodable),
-            dict(counters.remarks),
-            oldest_started_ms(self._states.values()),
-            counters.last_timestamp_ms,
-            len(self.misplaced),
         )

@@ -10,8 +10,10 @@ from rlmm.metadata.decoding import decode_partition_key
 from rlmm.metadata.event_admission import admit
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid, trusted_segment_id
 from rlmm.metadata.image import freezing, partition_image, shard_image
+from rlmm.metadata.oldest import oldest_started_ms
 from rlmm.metadata.paging import page_of
 from rlmm.metadata.partition_state import PartitionState
+from rlmm.metadata.report import ShardStatistics, Tally
 from rlmm.metadata.row import KEPT_AT, segment_of
 from rlmm.metadata.shard import EpochLookup
 from rlmm.metadata.validate import violations
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
     from rlmm.metadata.ended_partitions import EndedPartitions
     from rlmm.metadata.events import Event, PartitionDelete
     from rlmm.metadata.kept_orders import KeptOrders
+    from rlmm.metadata.misplaced import MisplacedPartitions
     from rlmm.metadata.paging import Page, PageKey
+    from rlmm.metadata.report import Counters, ReportDraft
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.slots import Slots
     from rlmm.metadata.verdicts import Rejected
@@ -44,8 +48,11 @@ class ShardAnswers:
     partition: int
     position: int
     _states: dict[bytes, PartitionState]
+    misplaced: MisplacedPartitions
     _ended: EndedPartitions
     _kept_orders: KeptOrders
+    _counters: Counters
+    _unreported: ReportDraft | None
 
     def _state(self, partition: TopicIdPartition) -> PartitionState:
         key = partition.key
@@ -66,7 +73,7 @@ class ShardAnswers:
 
     @property
     def user_partitions(self) -> int:
-        return len(self._states)
+        return len(self._states) + len(self._ended)
 
     def knows(self, partition: TopicIdPartition) -> bool:
         return partition.key in self._states or partition.key in self._ended
@@ -189,6 +196,32 @@ class ShardAnswers:
             for state in self._every_state()
             for violation in violations(state)
         ]
+
+    def statistics(self) -> ShardStatistics:
+        counters = self._counters
+        tally, redelivered = Tally(), counters.redelivered
+        tally.add(counters.tally)
+        if self._unreported is not None:
+            tally.add(self._unreported.tally)
+            redelivered += self._unreported.redelivered
+        started, finished, being_deleted = self.segment_counts()
+        return ShardStatistics(
+            self.partition,
+            self.position,
+            len(self._states) + len(self._ended),
+            started,
+            finished,
+            being_deleted,
+            sum(state.size_bytes for state in self._states.values()),
+            tally,
+            redelivered,
+            dict(counters.rejected),
+            dict(counters.undecodable),
+            dict(counters.remarks),
+            oldest_started_ms(self._states.values()),
+            counters.last_timestamp_ms,
+            len(self.misplaced),
+        )
 
 
 def _found(

@@ -64,10 +64,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-SLICE_S = 0.002
-"""The longest slice, but for its last step: 250 events of the usual form take less."""
-
-
 def anything_goes(identity: LogIdentity) -> None:
     del identity
 
@@ -101,13 +97,14 @@ class Follower:
         self.verdicts = VerdictWaits(0)
         self.is_settled = False
         self.tally = Tally()
-        """All offsets that the follower passed, also for states that were given up."""
+        """All offsets that were passed, also for states that were given up."""
         self._context = context
         self._replay: Replay | None = None
         self._needs_beginning = True
         self._is_void = False
         """Whether the log does not, or no longer, hold what the follower read."""
-        timeout_s = context.settings.bounds_timeout_ms / 1_000
+        settings = context.settings
+        timeout_s = settings.bounds_timeout_ms / 1_000
         self._known = KnownState(partition, context.log, context.restore, timeout_s)
         self._applying = asyncio.Lock()
         self._beginnings = 0
@@ -119,10 +116,8 @@ class Follower:
         self._loop = asyncio.get_running_loop()
         self._disowned = -1
         """The highest position that the log refused as not its own."""
-        self._damaged = DamagedReads(context.settings.damage_reads)
-        pauses = Pauses(
-            context.settings.retry_first_ms / 1_000, context.settings.retry_last_ms / 1_000
-        )
+        self._damaged = DamagedReads(settings.damage_reads)
+        pauses = Pauses(settings.retry_first_ms / 1_000, settings.retry_last_ms / 1_000)
         self._backoff = Backoff(pauses, self._loop.time)
 
     # ---------------------------------------------------------------------------- the task
@@ -161,7 +156,7 @@ class Follower:
         self.verdicts.fail(error, message)
 
     async def _begin(self) -> None:
-        asked_s, bounds = self._now(), await self._ask_bounds()
+        asked_s, bounds = self._loop.time(), await self._ask_bounds()
         if bounds.high_watermark < self._disowned:
             self._disowned = -1  # it was cut: there is nothing that it could disown again
         async with self._applying:
@@ -209,7 +204,7 @@ class Follower:
         answer = answers[self.partition]
         if isinstance(answer, LogError):
             raise answer
-        self._heard_s = self._now()
+        self._heard_s = self._loop.time()
         return answer
 
     async def _read_once(self) -> None:
@@ -222,7 +217,7 @@ class Follower:
             timeout_s=settings.read_timeout_ms / 1_000,
             bytes_max=settings.read_bytes,
         )
-        self._heard_s = self._now()
+        self._heard_s = self._loop.time()
         while record_set is not None and not self._needs_beginning:
             if context.budget.is_exhausted:
                 await context.budget.wait_room()
@@ -231,7 +226,7 @@ class Follower:
             replay.shard.holes_are_damage = was_damaged or is_gapless(context.log)
             async with self._applying:
                 passed = self.verdicts.listening_list()
-                is_over = self._slice_end()
+                is_over = context.pace.slice_end()
                 report = replay.absorb(record_set, settings.slice_events, is_over, passed)
             self._pass_on(report, passed)
             context.pace.applied(report.tally.applied)
@@ -260,11 +255,6 @@ class Follower:
             "%s is set aside: offsets up to %d are lost", what, behind, extra={"offset": position}
         )
         self._pass_on(report, None)
-
-    def _slice_end(self) -> Callable[[], bool]:
-        """Return a function that tells whether the slice that begins now has taken its time."""
-        time, end_s = self._loop.time, self._loop.time() + SLICE_S
-        return lambda: time() > end_s
 
     def _pass_on(self, report: Report, passed: Sequence[tuple[int, bytes | None]] | None) -> None:
         self.tally.add(report.tally)
@@ -316,7 +306,7 @@ class Follower:
         replay = self._replay
         if replay is None or self._needs_beginning:
             return
-        fact = replay.judge(self._now())
+        fact = replay.judge(self._loop.time())
         self._holds_until_s = replay.holds_until_s() if isinstance(fact, CaughtUp) else -math.inf
         if fact is None and not replay.is_caught_up:
             fact = FellBehind(NotReadyReason.REPLAYING, "")
@@ -353,7 +343,7 @@ class Follower:
             replay = self._replay
             if replay is None or self._is_void:
                 return None
-            parts = await copy_parts(replay.shard.freezing(of), self._now)
+            parts = await copy_parts(replay.shard.freezing(of), self._loop.time)
             return Image(
                 replay.shard.position,
                 replay.history.copy(),
@@ -369,7 +359,7 @@ class Follower:
     def progress(self) -> ReplayProgress:
         if self._replay is None:
             return ReplayProgress(self.partition, 0, None, None, None, None)
-        return self._replay.progress(self._now())
+        return self._replay.progress(self._loop.time())
 
     def statistics(self) -> FollowerStatistics:
         replay = self._replay
@@ -403,12 +393,7 @@ class Follower:
         self._last_failure = str(error)
         self._settle()
         pause_s = self._backoff.failed()
-        _log.warning(
-            "metadata partition %d: %s; next attempt in %.2f s",
-            self.partition, error, pause_s,
-            extra={} if self._replay is None else {"offset": self._replay.shard.position},
-        )  # fmt: skip
+        extra = {} if self._replay is None else {"offset": self._replay.shard.position}
+        what = "metadata partition %d: %s; next attempt in %.2f s"
+        _log.warning(what, self.partition, error, pause_s, extra=extra)
         await asyncio.sleep(pause_s)
-
-    def _now(self) -> float:
-        return self._loop.time()

@@ -52,6 +52,7 @@ class Judge:
         self._compared: dict[tuple[str, int], tuple[WatchedShard, int, int]] = {}
         """The state that was compared last, its position and its branch."""
         self._marks: dict[tuple[str, Uuid, int], tuple[int, int, _Marks]] = {}
+        self._read_to: dict[tuple[str, Uuid, int], tuple[int, int]] = {}
         """The watermarks that a machine has shown, at what position of what branch."""
 
     def tell(self, who: str, what: str) -> None:
@@ -172,8 +173,12 @@ class Judge:
             if (of, since) == (branch, shard.position):
                 continue
             marks = _marks_of(shard)
-            if not history.shares(of, since, history.current):
+            read = self._read_to.get((machine.name, topic_id, place), (of, since))
+            if not all(history.shares(*end, history.current) for end in ((of, since), read)):
                 before = {}  # an election has lost records since
+                self._read_to.pop((machine.name, topic_id, place), None)
+            if of != history.current and self._log_start(topic_id, place) >= since:
+                before = {}  # and retention has removed the proof that they were not among them
             for (key, epoch), highest in before.items():
                 now = marks.get((key, epoch))
                 if now is not None and now >= highest:
@@ -195,6 +200,13 @@ class Judge:
                 del self._marks[name, topic_id, place]
             elif name == machine.name and only in (None, place):
                 self._marks[name, topic_id, place] = self._newest(machine, topic_id, place)
+
+    def _log_start(self, topic_id: Uuid, place: int) -> int:
+        return self.topic.partitions[place].log_start if self.topic.topic_id == topic_id else 0
+
+    def note_position(self, shard: WatchedShard, topic_id: Uuid, branch: int) -> None:
+        """Remember how far a state was read: an election may lose its end before it is judged."""
+        self._read_to[shard.machine.name, topic_id, shard.partition] = branch, shard.position
 
     def drop_watermarks(self, machine: Machine, topic_id: Uuid, place: int) -> None:
         """Expect no watermark of a state that an election has disowned."""

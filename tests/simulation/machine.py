@@ -108,7 +108,10 @@ class WatchedShard(PythonShard):
     def _see(self, report: Report) -> None:
         self._judge.see_report(self.machine.name, report)
         lineage, topic_id = self.lineage, self.machine.topic_id()
-        if lineage is not None and topic_id is not None and lineage.is_lost(self.position):
+        if lineage is None or topic_id is None:
+            return
+        self._judge.note_position(self, topic_id, lineage.branch)
+        if lineage.is_lost(self.position):
             self._judge.drop_watermarks(self.machine, topic_id, self.partition)
 
     def _trace(self, history: History, branch: int) -> None:

@@ -81,7 +81,8 @@ def new_shard(position: int = 0) -> PythonShard:
 
 def state_of(shard: Shard, partition: TopicIdPartition | None = None) -> PartitionState:
     assert isinstance(shard, PythonShard)
-    return shard._states[(tp() if partition is None else partition).key]
+    key = (tp() if partition is None else partition).key
+    return shard._states.get(key) or shard._ended.state(key) or shard._states[key]
 
 
 def check_report(report: Report) -> Report:

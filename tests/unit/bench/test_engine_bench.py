@@ -55,9 +55,11 @@ def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -
     for name, unit in STATED.items():
         assert values[name, unit] > 0
         assert name in done.output
-    (asked,) = [figure for figure in recorded["figures"] if "met" in figure]
-    assert (asked["name"], asked["asked_at_most"]) == ("slowest read during snapshots", 20.0)
-    assert asked["met"] is (asked["value"] <= 20.0)
+    asked = [figure for figure in recorded["figures"] if "met" in figure]
+    assert "slowest read during snapshots" in {figure["name"] for figure in asked}
+    for figure in asked:
+        assert figure["asked_at_most"] == 20.0
+        assert figure["met"] is (figure["value"] <= 20.0)
     assert recorded["sizes"]["segments"] == engine.QUICK.segments
     assert recorded["machine"]["cores"] >= 1
     assert len(recorded["load_average_before_and_after"]) == 2

@@ -16,6 +16,7 @@ from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.verdicts import UndecodableReason
+from rlmm.pump.settings import PumpSettings
 from rlmm.records.batch import Batch, walk
 from rlmm.records.record_set import RecordSet
 from rlmm.snapshot.atomic import SnapshotDisk
@@ -27,6 +28,7 @@ from tests.support.engines import ROOM, LoopClock, World, no_memory, until_open,
 if TYPE_CHECKING:
     from pathlib import Path
 
+NONE_ALLOWED = EngineSettings(memory=ROOM, pump=PumpSettings(undecodable_share_max=0))
 COUNT = 90
 """So many that an index entry lies behind the damage: a clean start reads no batch before it."""
 
@@ -53,7 +55,7 @@ async def test_f63_base_offset_when_it_is_damaged_on_disk_then_its_event_is_miss
     path.write_bytes(with_base_offset(path.read_bytes(), 25, claimed))
     log = await FilesLog.open(tmp_path)
     parts = EngineParts(clock=LoopClock(), measure_memory=no_memory)
-    engine = Engine(log, EngineSettings(memory=ROOM), parts=parts)
+    engine = Engine(log, NONE_ALLOWED, parts=parts)
     running = asyncio.create_task(engine.run())
     try:
         await until_state(engine, "closed", 0)
@@ -93,7 +95,7 @@ async def test_f63_damaged_batch_when_the_next_read_skips_it_then_counts_as_unde
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(10)))
-    async with world.engine(log=SkippingLog(world.topic)) as engine:
+    async with world.engine(NONE_ALLOWED, log=SkippingLog(world.topic)) as engine:
         await until_state(engine, "closed", place)
         read = follower(engine, world)
         assert (read.tally.missing, read.tally.undecodable, read.tally.applied) == (0, 1, 9)
@@ -160,7 +162,7 @@ async def test_f63_hole_when_the_log_says_that_nothing_compacts_it_then_is_damag
     place = world.place(TP)
     world.store(started("a"), finished("a"), started(segment_id("b")))
     world.script.compact(place, [1])
-    async with world.engine(log=TellingLog(world.topic)) as engine:
+    async with world.engine(NONE_ALLOWED, log=TellingLog(world.topic)) as engine:
         await until_state(engine, "closed", place)
         read = follower(engine, world)
         assert (read.tally.missing, read.tally.undecodable) == (0, 1)
