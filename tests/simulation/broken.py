@@ -225,14 +225,15 @@ def _judges_by_offset(
 async def _inherits(follower: Follower) -> None:
     """Let the state after a cut have the watermarks of the one before it."""
     before, is_void = follower._replay, follower._is_void
+    assert before is None or isinstance(before.shard, PythonShard)
+    states = {} if before is None else dict(before.shard._states)
     await _BEGIN(follower)
     after = follower._replay
     if before is None or after is None or not is_void or after.shard is before.shard:
         return
-    lost, shard = before.shard, after.shard
-    assert isinstance(lost, PythonShard)
+    shard = after.shard
     assert isinstance(shard, PythonShard)
-    for key, state in lost._states.items():
+    for key, state in states.items():
         heir = shard._states.setdefault(key, PartitionState(key))
         for epoch, entry in state.epochs.items():
             own = heir.epochs.setdefault(epoch, EpochState(epoch))
@@ -264,6 +265,7 @@ _FAVOURED = {
     "epoch of whole answers": frozenset({"lose_records", "trouble_wire"}),
     "falling watermark": frozenset({"trim", "trouble_partition", "write_foreign"}),
     "folder forced once": frozenset({"crash", "flush", "recreate", "start", "trouble_disk"}),
+    "old bounds": frozenset({"reassign", "trouble_disk"}),
     "slow end": frozenset({"reassign", "recreate", "trouble_disk"}),
     "snapshot of a disowned state": frozenset({"lose_records", "trouble_disk"}),
     "snapshot of a former reader": frozenset({"lose_records_unassigned", "trouble_disk"}),

@@ -191,7 +191,7 @@ SECRET_TOPICS = ("_schemas", "_confluent-command", "connect-configs", "eu-connec
         ({"topics": ("connect-*",)}, set()),
         ({"without_topics": ("o*", "_*")}, set(SECRET_TOPICS[2:])),
     ],
-    ids=str,
+    ids=("defaults", "none-denied", "allowed", "only-secret", "own-list"),
 )
 async def test_topic_when_it_keeps_passwords_then_only_served_as_the_settings_say(
     tmp_path: Path, settings: dict[str, Any], served: set[str]
