@@ -20,6 +20,7 @@ Modules, bottom up:
     fetches            fetches with leader epochs, and their answers as brokers give them
     wire               the network between one engine and the topic
     tiers              the lives of segments that writers play
+    watched_shard      a shard that the judge watches, and snapshots with their lineage
     machine            one engine with its disk, clock and wire: start, stop, crash
     invariants         the invariants, and the judge of a run
     clients            readers and writers, and their checks of the answers

@@ -225,8 +225,10 @@ def _judges_by_offset(
 async def _inherits(follower: Follower) -> None:
     """Let the state after a cut have the watermarks of the one before it."""
     before, is_void = follower._replay, follower._is_void
-    assert before is None or isinstance(before.shard, PythonShard)
-    states = {} if before is None else dict(before.shard._states)
+    states: dict[bytes, PartitionState] = {}
+    if before is not None:
+        assert isinstance(before.shard, PythonShard)
+        states.update(before.shard._states)
     await _BEGIN(follower)
     after = follower._replay
     if before is None or after is None or not is_void or after.shard is before.shard:

@@ -16,8 +16,9 @@ from rlmm.metadata.verdicts import Undecodable
 from rlmm.snapshot.catalog import SUFFIX, identity_folder, position_of
 from tests.simulation.branches import Lineage
 from tests.simulation.disk import file_of, restored
-from tests.simulation.machine import LATENESS_S, WatchedShard, snapshot_key
+from tests.simulation.machine import LATENESS_S
 from tests.simulation.reference import Reference
+from tests.simulation.watched_shard import WatchedShard, snapshot_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -26,10 +26,11 @@ from tests.simulation.chance import Chance
 from tests.simulation.disk import Platter
 from tests.simulation.invariants import Judge, Violation
 from tests.simulation.loop import SimulationLoop, inline_threads
-from tests.simulation.machine import Machine, SteppedClock, WatchedShard, watched_snapshots
+from tests.simulation.machine import Machine, SteppedClock
 from tests.simulation.story import Story
 from tests.simulation.tiers import Tier, new_tiers
 from tests.simulation.topic import SimulatedTopic
+from tests.simulation.watched_shard import WatchedShard, watched_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterator
