@@ -157,7 +157,8 @@ async def test_command_when_killed_in_a_window_then_status_shows_it_until_it_is_
         assert (early.exit_code, "topic-busy: " in early.output) == (4, True), early.output
     again = await adopting(later_ms=LATER_MS)
     assert (again.exit_code, "window-open: " in again.output) == (1, True), again.output
-    done = await tier("adopt", way, topic, *flags, later_ms=2 * LATER_MS)
+    restored = "--allow-shrinking-retention"  # the window itself keeps everything
+    done = await tier("adopt", way, topic, *flags, restored, later_ms=2 * LATER_MS)
     assert done.exit_code == 0, done.output
     assert await adopter.explicit(topic) == before
     assert "topics whose copying" not in (await tier("status", *store)).output

@@ -298,7 +298,7 @@ async def test_service_when_it_is_started_anew_then_is_asked_on_another_connecti
 
 
 def hang_up(served: Any) -> None:
-    for connection in list(served.sidecar._connections):
+    for connection in served.sidecar._places:
         connection.abort()
 
 
