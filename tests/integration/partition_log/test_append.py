@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -297,24 +296,3 @@ async def test_append_when_the_disk_is_slow_then_ends_in_time(tmp_path: Path, sl
         assert tuple(await after) == (1, 2)
         assert await values_of(log) == {0: b"a", 1: b"b"}
         assert log.statistics().segments == 1 + is_roll
-
-
-async def test_append_when_no_thread_starts_then_is_synced_when_one_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A sync for which the system starts no thread is tried again, without another append."""
-    refused: list[str] = []
-    submit = ThreadPoolExecutor.submit
-
-    def refuse_once(pool: Any, work: Any, *args: Any) -> Any:
-        if not refused and getattr(work, "__name__", "") == "blocking_sync":
-            refused.append("blocking_sync")
-            raise RuntimeError("can't start new thread")
-        return submit(pool, work, *args)
-
-    async with log_in(tmp_path, EACH) as log:
-        await log.append(batch(b"a"))
-        monkeypatch.setattr(ThreadPoolExecutor, "submit", refuse_once)
-        appended = await asyncio.wait_for(log.append(batch(b"b")), 60)
-        assert refused == ["blocking_sync"]
-        assert appended.base_offset == 1
