@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bench import yardstick
+from bench import decode_comparison
 from bench.figures import Figure, Run
 from bench.history import METADATA_PARTITIONS, RECORDS_PER_SET, user_partition_count
 from bench.measure import Collector
@@ -39,12 +39,12 @@ def compare_decoding(run: Run, size: int, mode: Collector) -> None:
     what_it_does = "off" if mode is Collector.OFF else "on, nothing old to walk"
     at = f"collector {mode}, {size:,} events"
     run.section(f"Side by side, {size:,} events, collector {what_it_does}")
-    costs = run.apart(yardstick.compare, size, _ROUNDS, mode)
+    costs = run.apart(decode_comparison.compare, size, _ROUNDS, mode)
     for name, cost in costs.items():
         run.add(Figure(f"{name}, {at}", cost, "ns/event"))
-    apply_ns = costs[yardstick.APPLY]
-    _ask_ratio(run, costs[yardstick.NAIVE] / apply_ns, at)
-    kept = costs[yardstick.NAIVE_KEPT] / apply_ns
+    apply_ns = costs[decode_comparison.APPLY]
+    _ask_ratio(run, costs[decode_comparison.NAIVE] / apply_ns, at)
+    kept = costs[decode_comparison.NAIVE_KEPT] / apply_ns
     run.add(Figure(f"naive, results kept / decode + apply, {at}", kept, "times"))
 
 
@@ -146,7 +146,7 @@ def _ask_ratio(run: Run, ratio: float, at: str) -> None:
 def _explain(run: Run, figure: Figure, size: int) -> None:
     if not figure.is_met:
         events = min(size, _SMALL_EVENTS_MAX)
-        run.add_profile(figure.name, run.apart(yardstick.profile_apply, events))
+        run.add_profile(figure.name, run.apart(decode_comparison.profile_apply, events))
 
 
 def _replay(run: Run, plan: Plan) -> Replayed:

@@ -12,7 +12,7 @@ import rlmm.errors
 from rlmm.access.roles import Role
 from rlmm.cli.common.config_options import text
 from rlmm.cli.main import cli
-from rlmm.config.keys import KEYS
+from rlmm.config.key_table import KEYS
 from rlmm.errors import RlmmError
 from rlmm.http.routes import ROUTES, AccessRule
 from rlmm.inspection.finding_kinds import BY_COMMAND
@@ -26,7 +26,7 @@ from rlmm_conformance.rules import RULE_TEXTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
-    from rlmm.config.keys import Key
+    from rlmm.config.key_table import Key
     from rlmm.findings.finding import FindingKind
     from rlmm.metadata.verdicts import Verdict
 

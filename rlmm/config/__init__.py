@@ -8,7 +8,7 @@ May be imported by `rlmm.cli`, `rlmm.process`, `rlmm.state_sources`,
 - `client_settings`: The settings of a cluster's client, read from the files of Java's own tools.
 - `java_files`: A Java `client.properties` and a broker's `server.properties`, as they are.
 - `kafka_names`: Kafka's own keys, as its Java tools and brokers spell them, and our own.
-- `keys`: Every key that can be set, read from the sections.
+- `key_table`: Every key that can be set, read from the sections.
 - `layers`: The layers of a configuration.
 - `loading`: Loads the configuration from all sources, also for each of several clusters.
 - `merging`: Merges layers into typed values.

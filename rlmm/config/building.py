@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from rlmm.config.keys import KEYS, name_of
+from rlmm.config.key_table import KEYS, name_of
 from rlmm.config.process import AssignmentKind, LogKind, ServiceMode
 from rlmm.config.sections import KIND_OF_SECTION, Config
 from rlmm.errors import ConfigError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rlmm.config.kafka_names import KafkaSetting
-    from rlmm.config.keys import Key
+    from rlmm.config.key_table import Key
 
 _SERVERS = "kafka_bootstrap_servers"
 _LEARNED = "sidecar_clusters_max"

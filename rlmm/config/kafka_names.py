@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rlmm.config.keys import KEYS, name_of
+from rlmm.config.key_table import KEYS, name_of
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.base.private_files import require_private
 from rlmm.config.kafka_names import CLIENT_ALIASES, KafkaSetting, client_values
-from rlmm.config.keys import ENV_PREFIX, KEYS, name_of, nearest
+from rlmm.config.key_table import ENV_PREFIX, KEYS, name_of, nearest
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:

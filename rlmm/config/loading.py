@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.config.building import ConfigurationBuilder
 from rlmm.config.java_files import client_layer, server_layer
-from rlmm.config.keys import ENV_PREFIX, KEYS
+from rlmm.config.key_table import ENV_PREFIX, KEYS
 from rlmm.config.layers import (
     CLUSTERS,
     CONFIG_VARIABLE,
@@ -32,7 +32,7 @@ from rlmm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from rlmm.config.keys import Key
+    from rlmm.config.key_table import Key
     from rlmm.config.sections import Config
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from rlmm.config.keys import KEYS
+from rlmm.config.key_table import KEYS
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.settings import Secret
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rlmm.config.kafka_names import KafkaSetting
-    from rlmm.config.keys import Key
+    from rlmm.config.key_table import Key
     from rlmm.config.layers import Layer
 
 _Reader = Callable[[object], object]

@@ -33,14 +33,14 @@ from rlmm.log.history_reader import HistoryReader
 from rlmm.log.request_checks import require_timeout
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import INT64_MAX
-from rlmm.metadata.kept_orders import KeptOrders
+from rlmm.metadata.page_order_cache import PageOrderCache
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.follower import FollowerContext, anything_goes
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.memory_budget import Budget, MemorySettings, measure_memory
 from rlmm.pump.pump import Pump
+from rlmm.pump.replay_scheduler import ReplayScheduler
 from rlmm.pump.settings import PumpSettings, WriteSettings
-from rlmm.pump.turn_taking import TurnTaking
 from rlmm.pump.writer import EventWriter
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from rlmm.snapshot.schedule import FlushResult
@@ -77,7 +77,7 @@ class EngineSettings:
 class EngineParts:
     clock: Clock = SYSTEM_CLOCK
     make_shard: Callable[[int, int], Shard] = field(
-        default_factory=lambda: partial(PythonShard, kept_orders=KeptOrders())
+        default_factory=lambda: partial(PythonShard, kept_orders=PageOrderCache())
     )
     measure_memory: Callable[[], MemoryUsage] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
@@ -126,7 +126,7 @@ class Engine:
             waits=self._offset_waits,
             restore=self._keeper,
             make_shard=parts.make_shard,
-            pace=TurnTaking(parts.set_apart),
+            pace=ReplayScheduler(parts.set_apart),
             budget=self._budget,
             incidents=self.incidents,
             changed=Doorbell(),

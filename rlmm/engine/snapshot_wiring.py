@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from rlmm.base.doorbell import Doorbell
 from rlmm.base.log_context import bound
 from rlmm.errors import ConfigError, NotReady
-from rlmm.snapshot.disk_turns import DiskTurns
+from rlmm.snapshot.disk_threads import SnapshotThreads
 from rlmm.snapshot.files import partition_counts
 from rlmm.snapshot.schedule import FlushResult, SnapshotWriter
 from rlmm.snapshot.source import ShardImages
@@ -65,7 +65,7 @@ class SnapshotKeeper:
         self._store: SnapshotStore | None = None
         self._writer: SnapshotWriter | None = None
         self._changed = Doorbell()
-        self._looks = DiskTurns("partition-counts", _COUNTS_STALL_S, settings.niceness)
+        self._looks = SnapshotThreads("partition-counts", _COUNTS_STALL_S, settings.niceness)
         self._cluster_id = ""
         self._obstacle: RlmmError = NotReady("the log has not been reached", reason="connecting")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
-from rlmm.metadata.opened import INFLATED_BYTES_MAX, OpenRecordSet
+from rlmm.metadata.open_record_set import INFLATED_BYTES_MAX, OpenRecordSet
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.metadata.verdicts import APPLIED, Undecodable, UndecodableReason
 from rlmm.pump.damage_skipping import offset_behind

@@ -10,7 +10,7 @@ from rlmm.errors import LogError, LogTruncated, NotReady
 from rlmm.inspection.event_record import cut_of, happened_in, judged_batches
 from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.replay import READ_BYTES
-from rlmm.metadata.opened import INFLATED_BYTES_MAX
+from rlmm.metadata.open_record_set import INFLATED_BYTES_MAX
 from rlmm.metadata.report import Entry
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from rlmm.pump.damage_skipping import offset_behind

@@ -23,7 +23,7 @@ from rlmm.inspection.moment import PAGE, PartitionSummary, ReplayEnd, in_order, 
 from rlmm.log.request_checks import require_partition
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.decoding import decode
-from rlmm.metadata.opened import INFLATED_BYTES_MAX
+from rlmm.metadata.open_record_set import INFLATED_BYTES_MAX
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.report import Entry
 from rlmm.metadata.verdicts import APPLIED, Undecodable

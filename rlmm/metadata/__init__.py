@@ -10,8 +10,8 @@ May be imported by every package above it in the layers of `pyproject.toml`.
   reject it.
 - `assignment`: The user partitions of a service, and the metadata partitions that it reads for
   them.
-- `cut`: The fast way from a record value to the parts that a handler needs, without decoding what
-  is only stored.
+- `fast_decoding`: The fast way from a record value to the parts that a handler needs, without
+  decoding what is only stored.
 - `decoding`: Record values to events, as tolerantly as Kafka's decoder and no more.
 - `derived`: Derived parts of a user partition's state.
 - `encoding`: Events to record values, byte for byte as Kafka's own serialiser writes them.
@@ -21,10 +21,10 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `ids`: The identities of Kafka's tiered storage.
 - `image`: State images.
 - `image_reading`: State images back to state.
-- `kept_orders`: Kept orders of listings by page.
+- `page_order_cache`: Kept orders of listings by page.
 - `misplaced`: User partitions whose events belong to another metadata partition.
 - `oldest`: The oldest open copy of a user partition.
-- `opened`: A record set in work.
+- `open_record_set`: A record set in work.
 - `outcomes`: Outcomes in Kafka's own classes for our verdicts and errors, exceptions included.
 - `paging`: Listings by page.
 - `partition_state`: All state of one user partition.
@@ -36,8 +36,8 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `segment`: Segments and their states.
 - `shard_answers`: The questions that a shard answers, and listings that are made in pieces.
 - `slots`: A sorted map from offset to segment id.
-- `stretches`: Stretches of one leader epoch.
-- `validate`: The checker of the state machine's own rules.
+- `txn_index_skips`: Runs of segments of one leader epoch without a transaction index.
+- `state_check`: The checker of the state machine's own rules.
 - `varint`: Kafka's unsigned varints.
 - `verdicts`: Verdicts of the state machine on an event.
 - `view`: User partitions as one reader sees them over a shard that holds them all.

@@ -32,7 +32,7 @@ from rlmm.metadata.row import (
 )
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.slots import Slots
-from rlmm.metadata.stretches import Stretches
+from rlmm.metadata.txn_index_skips import TxnIndexSkips
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -79,7 +79,7 @@ class EpochState:
         """Finished segments that name the epoch and may have a transaction index."""
         self.cover: Cover | None = None
         """Index of the shadowed segments; dropped when one comes, goes or finishes again."""
-        self.stretches: Stretches | None = None
+        self.stretches: TxnIndexSkips | None = None
         """Kept where slots fill more than a chunk, or where a search once took long."""
 
     def finish(self, uuid: bytes, first: int, last: int, rows: Rows, undo: Undo) -> bool:
@@ -160,11 +160,11 @@ class EpochState:
             shadowed = self.shadowed = set()
         shadowed.update(uuids)
 
-    def look_for_stretches(self, rows: Rows) -> Stretches:
+    def look_for_stretches(self, rows: Rows) -> TxnIndexSkips:
         """Derive the stretches of all slots; called whenever a chunk of slots is full."""
         stretches = self.stretches
         if stretches is None:
-            stretches = self.stretches = Stretches(self.epoch)
+            stretches = self.stretches = TxnIndexSkips(self.epoch)
         try:
             stretches.catch_up(self.slots, rows)
         except BaseException:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.metadata.kept_orders import KeptOrders
+    from rlmm.metadata.page_order_cache import PageOrderCache
     from rlmm.metadata.partition_state import PartitionState
     from rlmm.metadata.segment import SegmentMetadata
 
@@ -133,7 +133,7 @@ class Order:
         self.is_given_up = False
         """Whether this is not kept up any more; then it is empty, too."""
         self.turn = -1
-        """When it was asked for last; `KeptOrders` counts."""
+        """When it was asked for last; `PageOrderCache` counts."""
 
     def give_up(self) -> None:
         self.is_given_up = True
@@ -187,7 +187,7 @@ class Orders:
         epoch: int | None,
         after: PageKey | None,
         limit: int,
-        kept: KeptOrders,
+        kept: PageOrderCache,
     ) -> Page:
         kept.pass_turn()
         order = self._orders.pop(epoch, None)
@@ -246,7 +246,7 @@ def page_of(
     epoch: int | None,
     after: PageKey | None,
     limit: int,
-    kept: KeptOrders,
+    kept: PageOrderCache,
 ) -> Page:
     """Return at most *limit* next segments behind *after*; *kept* holds the engine's orders."""
     if not state.rows or (epoch is not None and epoch not in state.epochs):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode, decode_partition_key
 from rlmm.metadata.encoding import encode_custom, encode_writer
 from rlmm.metadata.ended_partitions import EndedPartitions
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+from rlmm.metadata.fast_decoding import cut
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
-from rlmm.metadata.kept_orders import KeptOrders
 from rlmm.metadata.misplaced import MisplacedPartitions
-from rlmm.metadata.opened import OpenRecordSet
+from rlmm.metadata.open_record_set import OpenRecordSet
+from rlmm.metadata.page_order_cache import PageOrderCache
 from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.report import Counters, Entry, Report, ReportDraft, never
 from rlmm.metadata.row import row_of
@@ -51,7 +51,7 @@ _PIECE_EVENTS = 32
 
 class PythonShard(ShardAnswers):
     def __init__(
-        self, partition: int, position: int = 0, kept_orders: KeptOrders | None = None
+        self, partition: int, position: int = 0, kept_orders: PageOrderCache | None = None
     ) -> None:
         """Shards of one engine are given the same *kept_orders*; else it has its own."""
         if partition < 0 or position < 0:
@@ -63,7 +63,7 @@ class PythonShard(ShardAnswers):
         self._ended = EndedPartitions()
         self.misplaced = MisplacedPartitions(partition)
         self.holes_are_damage = False
-        self._kept_orders = KeptOrders() if kept_orders is None else kept_orders
+        self._kept_orders = PageOrderCache() if kept_orders is None else kept_orders
         self._counters = Counters()
         self._open: OpenRecordSet | None = None
         self._aside: tuple[bytes, int] | None = None

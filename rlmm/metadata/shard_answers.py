@@ -16,15 +16,15 @@ from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.report import ShardStatistics, Tally
 from rlmm.metadata.row import KEPT_AT, segment_of
 from rlmm.metadata.shard import EpochLookup
-from rlmm.metadata.validate import violations
+from rlmm.metadata.state_check import violations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rlmm.metadata.ended_partitions import EndedPartitions
     from rlmm.metadata.events import Event, PartitionDelete
-    from rlmm.metadata.kept_orders import KeptOrders
     from rlmm.metadata.misplaced import MisplacedPartitions
+    from rlmm.metadata.page_order_cache import PageOrderCache
     from rlmm.metadata.paging import Page, PageKey
     from rlmm.metadata.report import Counters, ReportDraft
     from rlmm.metadata.segment import SegmentMetadata
@@ -50,7 +50,7 @@ class ShardAnswers:
     _states: dict[bytes, PartitionState]
     misplaced: MisplacedPartitions
     _ended: EndedPartitions
-    _kept_orders: KeptOrders
+    _kept_orders: PageOrderCache
     _counters: Counters
     _unreported: ReportDraft | None
 

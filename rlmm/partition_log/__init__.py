@@ -31,7 +31,7 @@ Every module, bottom up:
     observation       what another process has written into a folder that is only read
     opening           one partition's folder: identity, segments, recovery
     reading           whole batches from an offset on, and the offset of a time
-    turns             turns of changing a log: one task at a time
+    log_lock          turns of changing a log: one task at a time
     group_commit      group commit: appends that wait together share one sync
     readable          reads, look-ups by time, waits for the end
     partition         the one handle of a partition

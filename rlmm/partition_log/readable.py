@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rlmm.base.threads import finished
 from rlmm.errors import LogDamaged, LogTruncated, LogUnavailable
+from rlmm.partition_log.log_lock import LogLock
 from rlmm.partition_log.observation import FolderWatch
 from rlmm.partition_log.reading import INLINE_BYTES_MAX, OffsetAtTime, PartitionReader
 from rlmm.partition_log.segment import IndexWrong, Segment
-from rlmm.partition_log.turns import LogLock
 from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sideca
 - `settings`: Limits and pauses of reading and writing.
 - `state_images`: Copies a state for a snapshot, between turns of the event loop.
 - `statistics`: Values that show how reading goes.
-- `turn_taking`: Gives followers turns on the event loop.
+- `replay_scheduler`: Gives followers turns on the event loop.
 - `verdict_waits`: Passes verdicts on to waiting writers.
 - `writer`: Validates and appends events, and waits for their verdicts.
 """

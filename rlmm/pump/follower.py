@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from rlmm.pump.incidents import Incidents
     from rlmm.pump.listener import PositionListener, ReplayListener, StateRestore
     from rlmm.pump.memory_budget import Budget
+    from rlmm.pump.replay_scheduler import ReplayScheduler
     from rlmm.pump.settings import PumpSettings
-    from rlmm.pump.turn_taking import TurnTaking
     from rlmm.records.damage import DamagedBatch
     from rlmm.records.record_set import RecordSet
 
@@ -77,7 +77,7 @@ class FollowerContext:
     waits: PositionListener
     restore: StateRestore | None
     make_shard: Callable[[int, int], Shard]
-    pace: TurnTaking
+    pace: ReplayScheduler
     budget: Budget
     incidents: Incidents
     changed: Doorbell

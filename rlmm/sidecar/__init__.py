@@ -20,13 +20,13 @@ May be imported by `rlmm.config`, `rlmm.process`.
 - `listener`: Listens, enforces time-outs, and ends connections in order.
 - `log_queries`: Answers bounds and record batches of the log itself.
 - `operator_queries`: Pages of user partitions, and state images.
-- `places`: Places of connections, and which one goes when all are taken.
+- `connection_slots`: Places of connections, and which one goes when all are taken.
 - `request_audit`: Entries of the audit log about one session.
 - `session`: The requests of one client, from its hello on, checked against its role.
 - `settings`: Addresses and limits of the frame server.
 - `socket_reads`: Reads plain sockets by one epoll for all connections.
 - `statistics`: Counters of connections, requests and refusals.
-- `turns`: Turns of connections that have requests in line, in rounds of clients.
+- `request_scheduler`: Turns of connections that have requests in line, in rounds of clients.
 - `unix_socket`: The file of the Unix socket.
 - `waiting_requests`: Writes and reads that wait, within limits.
 """

@@ -22,7 +22,7 @@ from rlmm.base.loopback import is_loopback
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError
 from rlmm.sidecar.connection import ClientConnection
-from rlmm.sidecar.places import Places
+from rlmm.sidecar.connection_slots import ConnectionSlots
 from rlmm.sidecar.socket_reads import SocketReaders, readers
 from rlmm.sidecar.unix_socket import UnixSocket
 
@@ -60,7 +60,7 @@ class Sidecar:
         self._context = context
         self._unix_path = unix_path
         settings = context.settings
-        self._places = Places(settings.connections_max, settings.address_greetings_max)
+        self._places = ConnectionSlots(settings.connections_max, settings.address_greetings_max)
         self._is_ending = False
         self._gone = asyncio.Event()
         self._look: asyncio.TimerHandle | None = None
@@ -77,7 +77,9 @@ class Sidecar:
         Raises `ConfigError` where it cannot listen at an address of the settings.
         """
         settings = self._context.settings
-        self._places = Places(files_for(settings.connections_max), settings.address_greetings_max)
+        self._places = ConnectionSlots(
+            files_for(settings.connections_max), settings.address_greetings_max
+        )
         self._readers = readers()
         servers: list[asyncio.Server] = []
         unix: UnixSocket | None = None

@@ -39,7 +39,7 @@ from rlmm.sidecar.dispatch import (
 )
 from rlmm.sidecar.operator_queries import OpenImage
 from rlmm.sidecar.request_audit import RequestAudit
-from rlmm.sidecar.turns import Turns
+from rlmm.sidecar.request_scheduler import RequestScheduler
 from rlmm.views.values import in_milliseconds
 from rlmm.wire.hello import HelloAnswer, ServiceLimits, agree, hello_answer_value, read_hello
 from rlmm.wire.methods import METHODS
@@ -76,7 +76,7 @@ class SessionContext:
     status: Callable[[Engine], Mapping[str, object]]
     server: str
     mode: str
-    turns: Turns = field(default_factory=Turns)
+    turns: RequestScheduler = field(default_factory=RequestScheduler)
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(_RECEIVED_BYTES)))
 
 

@@ -11,16 +11,16 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `atomic`: One file written so that a crash leaves the old or the new one.
 - `catalog`: Which snapshots exist, and where; sets aside and prunes.
 - `decoding`: A file to its header and images, piece by piece; nothing is trusted.
-- `disk_turns`: A few threads at a time; one that hangs holds up no other partition.
+- `disk_threads`: A few threads at a time; one that hangs holds up no other partition.
 - `encoding`: A header and images to a file, piece by piece.
 - `files`: One file verified, read and written; errors name its path.
 - `folder_check`: The files in a folder, each with its header or its fault.
 - `format`: The byte tables, the header both ways, the limits.
-- `refusals`: Why a file is not used, counted by kind and named.
+- `refusal_counts`: Why a file is not used, counted by kind and named.
 - `settings`: Interval, number of files, reserve of the disk.
 - `source`: The values that the writer reads from the engine.
 - `store`: The newest snapshot that is good and fits; writing the next.
-- `store_io`: The work of the store's threads: one file found and read, one written.
+- `snapshot_folder`: The work of the store's threads: one file found and read, one written.
 - `transfer`: Export and import of whole sets, for backups and new machines.
 - `schedule`: The task that decides which partition is due.
 """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.log_context import bound
 from rlmm.errors import SnapshotError, SnapshotRefused
-from rlmm.snapshot.disk_turns import AT_A_TIME
+from rlmm.snapshot.disk_threads import AT_A_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from rlmm.base.clock import SystemClock
 from rlmm.errors import ConfigError, SnapshotError
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
-from rlmm.snapshot.disk_turns import DiskTurns
+from rlmm.snapshot.disk_threads import SnapshotThreads
 from rlmm.snapshot.format import SnapshotHeader
-from rlmm.snapshot.refusals import RefusalKind, Refusals, SnapshotRefusal
+from rlmm.snapshot.refusal_counts import RefusalKind, Refusals, SnapshotRefusal
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.store_io import SnapshotFolder, require_valid
+from rlmm.snapshot.snapshot_folder import SnapshotFolder, require_valid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -85,9 +85,9 @@ class SnapshotStore:
         self._identity = identity
         self._shelf = SnapshotFolder(root, identity, make_shard, self.settings, disk)
         niceness = self.settings.niceness
-        self._reads = DiskTurns("snapshot-read", _READ_STALL_S, niceness)
-        self._writes = DiskTurns("snapshot-write", _WRITE_STALL_S, niceness)
-        self._room = DiskTurns("snapshot-room", _READ_STALL_S, niceness)
+        self._reads = SnapshotThreads("snapshot-read", _READ_STALL_S, niceness)
+        self._writes = SnapshotThreads("snapshot-write", _WRITE_STALL_S, niceness)
+        self._room = SnapshotThreads("snapshot-room", _READ_STALL_S, niceness)
         self._saved: dict[int, SavedSnapshot] = {}
         self._refusals = Refusals()
         self._restored = 0

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.metadata import python_shard
-from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode
+from rlmm.metadata.fast_decoding import cut
 from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.verdicts import APPLIED, Undecodable, UndecodableReason
 from rlmm.records.damage import DamageReason

@@ -19,7 +19,7 @@ import pytest
 
 from rlmm.metadata import epoch_state as epoch_module
 from rlmm.metadata import partition_state as partition_module
-from rlmm.metadata import stretches as stretches_module
+from rlmm.metadata import txn_index_skips as stretches_module
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.slots import Slots

@@ -12,7 +12,7 @@ from hypothesis import given
 
 from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotPublishable
-from rlmm.metadata import opened
+from rlmm.metadata import open_record_set as opened
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.record_layout import EPOCHS_MAX

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.errors import ImageCorrupt, InvalidArgument, NotPublishable
-from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode, decode_partition_key
 from rlmm.metadata.encoding import encode, encode_any, encode_custom, encode_writer
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
+from rlmm.metadata.fast_decoding import cut
 from rlmm.metadata.ids import SegmentId, Uuid, is_possible
 from rlmm.metadata.image import partition_image, shard_image
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
@@ -22,7 +22,7 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.row import NOT_FINISHED, finish_of, is_sound_row, row_of, segment_of
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from rlmm.metadata.validate import violations
+from rlmm.metadata.state_check import violations
 from rlmm.metadata.verdicts import Undecodable
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rlmm.base.java_properties import parse_properties
 from rlmm.config.kafka_names import KafkaSetting, parse_login
-from rlmm.config.keys import KEYS
+from rlmm.config.key_table import KEYS
 from rlmm.config.layers import Layer
 from rlmm.config.loading import LoadedConfiguration, load
 from rlmm.config.merging import merged

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.access.tokens import read_tokens
-from rlmm.config.keys import KEYS
+from rlmm.config.key_table import KEYS
 from rlmm.config.loading import load
 from rlmm.errors import ConfigError
 from rlmm.http.routes import ROUTES

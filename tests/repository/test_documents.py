@@ -10,7 +10,7 @@ import pytest
 import rlmm
 import rlmm.errors
 from rlmm.cli.common.commands import SUBCOMMANDS
-from rlmm.config.keys import KEYS
+from rlmm.config.key_table import KEYS
 from rlmm.http.routes import ROUTES
 from rlmm.metrics.table import METRICS
 from tests.support.repository import documented_commands, rules, tree

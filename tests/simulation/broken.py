@@ -30,7 +30,7 @@ from rlmm.pump.follower import Follower
 from rlmm.pump.replay import Replay, ReplayStart
 from rlmm.pump.state_images import Image
 from rlmm.pump.writer import EventWriter
-from rlmm.snapshot import store_io as shelf
+from rlmm.snapshot import snapshot_folder as shelf
 from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
 from tests.simulation import steps
 from tests.simulation.loop import swapped

@@ -12,7 +12,7 @@ from heapq import heappop
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from rlmm.snapshot import store_io as shelf
+from rlmm.snapshot import snapshot_folder as shelf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator, Iterator

@@ -17,7 +17,7 @@ from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
 from rlmm.cli.common.option_kinds import EVERY_USER, attach, no_secret_properties
 from rlmm.cli.common.output import OUTPUTS, print_table
 from rlmm.cli.common.shared_flags import is_of_commands
-from rlmm.config.keys import KEYS
+from rlmm.config.key_table import KEYS
 from rlmm.config.loading import load
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.settings import Secret
@@ -25,7 +25,7 @@ from rlmm.kafka_client.settings import Secret
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rlmm.config.keys import Key
+    from rlmm.config.key_table import Key
     from rlmm.config.loading import LoadedConfiguration
 
 _PARAMETER = "setting_"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from rlmm.errors import LogError, RlmmError, UnknownPartition
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import of_partition
-from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.fast_decoding import cut
 from rlmm.metadata.ids import TopicIdPartition, Uuid
-from rlmm.metadata.opened import INFLATED_BYTES_MAX
+from rlmm.metadata.open_record_set import INFLATED_BYTES_MAX
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import SegmentState
 from rlmm.records.batch import Batch, walk

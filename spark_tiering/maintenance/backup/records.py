@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import LogTruncated, NotReady
 from rlmm.inspection.event_record import judged_batches
-from rlmm.metadata.opened import INFLATED_BYTES_MAX
+from rlmm.metadata.open_record_set import INFLATED_BYTES_MAX
 from rlmm.pump.damage_skipping import offset_behind
 from rlmm.records.damage import DamagedBatch, DamagedRecords
 from spark_tiering.maintenance.backup.rows import BackupRow, LostOffsets

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from rlmm.base.threads import BackgroundWork
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.snapshot.store_io import SnapshotFolder
+from rlmm.snapshot.snapshot_folder import SnapshotFolder
 from tests.support.engine.snapshots import (
     FREE,
     IDENTITY,

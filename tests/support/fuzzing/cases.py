@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ImageCorrupt
 from rlmm.metadata import python_shard
-from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.encoding import encode_any, encode_custom, encode_writer
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot
+from rlmm.metadata.fast_decoding import cut
 from rlmm.metadata.ids import INT64_MAX, Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.report import Tally

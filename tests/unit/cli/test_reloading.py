@@ -18,7 +18,7 @@ from rlmm.base.threads import left_behind
 from rlmm.cli.common.config_options import config, config_options
 from rlmm.cli.main import cli
 from rlmm.cli.service.config_reload import READ_S_MAX, RELOAD_SIGNAL, ConfigReload, EarlySignals
-from rlmm.config.keys import KEYS
+from rlmm.config.key_table import KEYS
 from rlmm.config.loading import load
 from rlmm.errors import ConfigError
 from rlmm.telemetry.logs import LogLines, set_up
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from click.testing import Result
 
     from rlmm.cli.common.config_options import ConfigurationSources
-    from rlmm.config.keys import Key
+    from rlmm.config.key_table import Key
     from rlmm.config.loading import LoadedConfiguration
 
 DEADLINE_S = 30.0

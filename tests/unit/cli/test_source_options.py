@@ -30,7 +30,7 @@ from rlmm.cli.common.source_choice import (
     source_options,
 )
 from rlmm.cli.printing.settings import PrintSettings
-from rlmm.config.keys import KEYS
+from rlmm.config.key_table import KEYS
 from rlmm.inspection.selectors import MomentSelector
 from rlmm.state_sources.settings import SourceSettings
 

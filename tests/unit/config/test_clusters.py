@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli.common.config_options import config
-from rlmm.config.keys import KEYS
+from rlmm.config.key_table import KEYS
 from rlmm.config.loading import load
 from rlmm.config.process import LogKind, ServiceMode
 from rlmm.errors import ConfigError

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlmm.config.keys import KEYS, name_of, nearest
+from rlmm.config.key_table import KEYS, name_of, nearest
 from rlmm.config.process import AssignmentKind, LogChoice, ProcessSettings
 from rlmm.config.sections import Config
 from rlmm.errors import ConfigError

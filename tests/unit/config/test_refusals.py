@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.config.keys import KEYS
+from rlmm.config.key_table import KEYS
 from rlmm.config.loading import load
 from rlmm.errors import ConfigError
 

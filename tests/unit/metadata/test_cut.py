@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.encoding import encode_any, encode_custom, encode_writer
 from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.fast_decoding import cut
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from tests.support.builders import finished, segment_id, started, tp, update

@@ -17,7 +17,7 @@ from rlmm.metadata.image_reading import read_partition_image
 from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import SegmentState
-from rlmm.metadata.validate import violations
+from rlmm.metadata.state_check import violations
 from tests.support.builders import started, tp
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rlmm.metadata.image import partition_image, shard_image
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.metadata.validate import violations
+from rlmm.metadata.state_check import violations
 from tests.support.builders import (
     delete_started,
     finished,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.metadata import kept_orders, paging
-from rlmm.metadata.kept_orders import ORDERS_MAX, ORDERS_OF_PARTITION_MAX, KeptOrders
+from rlmm.metadata import page_order_cache, paging
+from rlmm.metadata.page_order_cache import ORDERS_MAX, ORDERS_OF_PARTITION_MAX, PageOrderCache
 from rlmm.metadata.paging import TAKEN_AT_A_TIME, Page, PageKey, SortedKeys
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.row import segment_of
@@ -232,7 +232,7 @@ def test_orders_serve_more_readers_than_are_kept(
 
 def test_orders_of_one_engine_when_nobody_comes_back_then_are_few() -> None:
     """Over all user partitions and shards that count together; the latest are those kept."""
-    kept = KeptOrders()
+    kept = PageOrderCache()
     shards = [PythonShard(0, kept_orders=kept), PythonShard(0, kept_orders=kept)]
     for number in range(ORDERS_MAX):
         for shard in shards:
@@ -251,7 +251,7 @@ def test_orders_of_one_engine_when_nobody_comes_back_then_are_few() -> None:
 @pytest.mark.parametrize("others", ["pages", "record sets"])
 def test_order_when_abandoned_then_goes(others: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An order without readers goes after enough events or pages elsewhere in the engine."""
-    monkeypatch.setattr(kept_orders, "ABANDONED_TURNS", 20)
+    monkeypatch.setattr(page_order_cache, "ABANDONED_TURNS", 20)
     shard = new_shard()
     for label in "ab":
         shard.apply_event(started(label, 0, 9))

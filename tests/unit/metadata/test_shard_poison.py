@@ -12,7 +12,7 @@ import pytest
 
 from bench.history import single, written_events
 from rlmm.errors import InvalidArgument
-from rlmm.metadata import opened
+from rlmm.metadata import open_record_set as opened
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.image_reading import read_partition_image

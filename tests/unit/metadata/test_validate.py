@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata.ids import Uuid
-from rlmm.metadata.validate import violations
+from rlmm.metadata.state_check import violations
 from tests.support.builders import delete_started, finished, started, tp
 from tests.support.engine.shards import new_shard
 

@@ -23,8 +23,8 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.follower import Follower, FollowerContext
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.memory_budget import Budget
+from rlmm.pump.replay_scheduler import ReplayScheduler
 from rlmm.pump.settings import PumpSettings
-from rlmm.pump.turn_taking import TurnTaking
 from rlmm.records.header import BatchMark
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engine.engine_questions import TP
@@ -83,7 +83,7 @@ class Read:
             waits=self.heard,  # type: ignore[arg-type]
             restore=kept,
             make_shard=PythonShard,
-            pace=TurnTaking(lambda: None),
+            pace=ReplayScheduler(lambda: None),
             budget=Budget(ROOM, no_memory),
             incidents=Incidents(10, 1_000),
             changed=Doorbell(),

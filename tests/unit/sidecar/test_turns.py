@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from rlmm.sidecar.connection_slots import ConnectionSlots
 from rlmm.sidecar.held_bytes import HeldBytes
-from rlmm.sidecar.places import Places
-from rlmm.sidecar.turns import ROUND_S, Turns
+from rlmm.sidecar.request_scheduler import ROUND_S, RequestScheduler
 
 
 class Connection:
@@ -29,7 +29,7 @@ class Connection:
 async def test_turns_when_one_client_has_many_connections_then_others_wait_for_one() -> None:
     """A client with one connection waits for one connection of each other client at most."""
     took: list[str] = []
-    turns = Turns(lambda: 0.0)
+    turns = RequestScheduler(lambda: 0.0)
     for name in ("greedy", "greedy", "greedy", "modest", "greedy"):
         turns.wait(Connection(name, took=took))
     await asyncio.sleep(0)
@@ -46,7 +46,7 @@ async def test_turns_when_their_time_is_over_then_the_event_loop_does_other_work
         now_s += ROUND_S / 2
         return now_s
 
-    turns = Turns(tick)
+    turns = RequestScheduler(tick)
     for number in range(4):
         turns.wait(Connection(str(number), took=took))
     rounds = []
@@ -59,7 +59,7 @@ async def test_turns_when_their_time_is_over_then_the_event_loop_does_other_work
 async def test_turns_when_this_turn_of_the_loop_is_spent_then_the_next_one_has_time() -> None:
     """Requests are answered at once while the turn of the event loop has time for it."""
     now_s = 0.0
-    turns = Turns(lambda: now_s)
+    turns = RequestScheduler(lambda: now_s)
     assert turns.may_begin()
     now_s = ROUND_S / 2
     assert turns.may_begin()
@@ -81,14 +81,14 @@ def test_held_bytes_when_too_many_then_the_client_with_most_loses_its_largest() 
     assert held.total == 70
 
 
-def entered(places: Places, *connections: Connection) -> list[bool]:
+def entered(places: ConnectionSlots, *connections: Connection) -> list[bool]:
     found: list[Any] = list(connections)
     return [places.enter(one) for one in found]
 
 
 def test_places_when_all_are_taken_then_the_first_that_has_not_said_hello_goes() -> None:
     """Strangers never refuse a place to a client of TCP or of the Unix socket."""
-    places = Places(8, 100)
+    places = ConnectionSlots(8, 100)
     known: list[Any] = [Connection(address=f"10.0.0.{number}") for number in range(4)]
     for one in known:
         assert places.enter(one)
@@ -105,7 +105,7 @@ def test_places_when_all_are_taken_then_the_first_that_has_not_said_hello_goes()
 
 def test_places_when_tcp_clients_have_all_they_may_then_the_unix_socket_has_some_left() -> None:
     """A quarter of few places, and 64 of many, are for the Unix socket alone."""
-    places = Places(8, 100)
+    places = ConnectionSlots(8, 100)
     clients: list[Any] = [Connection(address=f"10.0.0.{number}") for number in range(7)]
     for one in clients[:6]:
         assert places.enter(one)
@@ -116,7 +116,7 @@ def test_places_when_tcp_clients_have_all_they_may_then_the_unix_socket_has_some
 
 def test_places_when_one_address_sends_many_strangers_then_its_first_one_goes() -> None:
     """The limit of an address spares strangers of other addresses."""
-    places = Places(1_000, 2)
+    places = ConnectionSlots(1_000, 2)
     other = Connection(address="10.0.0.2")
     crowd = [Connection(address="10.0.0.1") for _ in range(5)]
     assert entered(places, other, *crowd) == [True] * 6

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.snapshot.atomic import SnapshotDisk
-from rlmm.snapshot.refusals import RefusalKind
+from rlmm.snapshot.refusal_counts import RefusalKind
 from rlmm.snapshot.schedule import SnapshotWriter
 from tests.support.blocking import no_thread_starts
 from tests.support.engine.snapshots import (

@@ -18,7 +18,7 @@ from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.snapshot.refusals import RefusalKind
+from rlmm.snapshot.refusal_counts import RefusalKind
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore

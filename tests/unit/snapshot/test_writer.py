@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, SnapshotRefused
-from rlmm.snapshot import disk_turns
+from rlmm.snapshot import disk_threads as disk_turns
 from rlmm.snapshot.schedule import SnapshotWriter
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.builders import started

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Rows = Mapping[bytes, bytes]
 
 
-class Stretches:
+class TxnIndexSkips:
     """Notes where the stretches of one epoch end; its slots and rows answer everything else."""
 
     __slots__ = ("ends", "epoch", "looked_to")

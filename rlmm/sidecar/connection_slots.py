@@ -22,7 +22,7 @@ UNIX_PLACES: Final = 64
 _SHARE: Final = 4
 
 
-class Places:
+class ConnectionSlots:
     def __init__(self, connections_max: int, address_greetings_max: int) -> None:
         self.connections_max = connections_max
         self._address_max = address_greetings_max

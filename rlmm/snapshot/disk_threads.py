@@ -19,7 +19,7 @@ _THREADS_MAX = 4
 """Threads of one kind, those that hang included."""
 
 
-class DiskTurns:
+class SnapshotThreads:
     """
     Gives work on metadata partitions to threads, two at a time and one for each partition. Work
     that takes no step for *stall_s* loses its turn. While its thread hangs its partition gets no

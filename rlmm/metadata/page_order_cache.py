@@ -22,7 +22,7 @@ AWAITED_TURNS: Final = 1_000
 """The same for an order whose reader was asked to come again."""
 
 
-class KeptOrders:
+class PageOrderCache:
     __slots__ = ("_by_turn", "_turn")
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ class TurnTaker(Protocol):
     def go_on(self) -> None: ...
 
 
-class Turns:
+class RequestScheduler:
     __slots__ = ("_clients", "_is_due", "_is_open", "_now_s", "_until_s", "_waiting")
 
     def __init__(self, now_s: Callable[[], float] = perf_counter) -> None:

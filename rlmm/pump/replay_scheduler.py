@@ -26,7 +26,7 @@ SLICE_S = 0.002
 """The longest slice, but for its last step: 250 events of the usual form take less."""
 
 
-class TurnTaking:
+class ReplayScheduler:
     def __init__(self, set_apart: Callable[[], None]) -> None:
         """*set_apart* hides all existing objects from the cycle collector."""
         self._set_apart = set_apart

@@ -12,7 +12,7 @@ from rlmm.snapshot.atomic import make_durable_folder, write_atomically
 from rlmm.snapshot.catalog import Catalog, CatalogEntry, identity_folder
 from rlmm.snapshot.encoding import encode
 from rlmm.snapshot.files import opened, require_identity, require_place
-from rlmm.snapshot.refusals import RefusalKind, SnapshotRefusal, kind_of
+from rlmm.snapshot.refusal_counts import RefusalKind, SnapshotRefusal, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
