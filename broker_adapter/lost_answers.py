@@ -59,9 +59,11 @@ async def settled(
     `UnknownPartition` where nothing is there. *position* returns the event's metadata partition and
     an applied offset of it. After `AppendUncertain` the state decides:
 
-    - The event had its effect: the answer is `duplicate`, at an offset that is applied.
+    - The state is what the event asks for: the answer is `duplicate`, at an offset that is applied.
+      The service answers the same call so to every other writer.
     - The state lacks it: it is stored again, `STORED_MAX` times in all, with one look after each.
-    - The state is further on, nothing is there, or the look fails: `AppendUncertain` is raised.
+    - The state is further on, nothing is there, or the look fails: `AppendUncertain` is raised. The
+      service refuses the same call of every other writer, so `duplicate` would contradict it.
 
     An error of a repeat says nothing of the earlier event: `AppendUncertain`.
 
@@ -176,7 +178,10 @@ def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None
 
 
 def _state_after_start(event: SegmentMetadata, found: object) -> LostWriteState:
-    """Return whether the copy was started; only this event can start a segment with its id."""
+    """
+    Return whether the copy was started. A segment in a later state may have been started by another
+    writer with the same event: the service refuses that event as `illegal-transition`.
+    """
     if not isinstance(found, SegmentMetadata):
         return LostWriteState.NOT_SEEN
     started = replace(
@@ -186,11 +191,9 @@ def _state_after_start(event: SegmentMetadata, found: object) -> LostWriteState:
         custom_metadata=event.custom_metadata,
         state=event.state,
     )
-    if started != event:
-        return LostWriteState.NOT_SEEN
-    if found.state is event.state and found != event:
-        return LostWriteState.NOT_SEEN
-    return LostWriteState.HAD_EFFECT
+    if found.state > event.state and started == event:
+        return LostWriteState.PASSED
+    return LostWriteState.HAD_EFFECT if found == event else LostWriteState.NOT_SEEN
 
 
 def _state_after_update(event: SegmentUpdate, found: object) -> LostWriteState:

@@ -42,8 +42,13 @@ DS = CF.updated(delete_started("a", custom_metadata=b"x"))
 CASES: dict[str, tuple[Event, Any, LostWriteState]] = {
     "start, nothing there": (CS, None, LostWriteState.NOT_SEEN),
     "start, there": (CS, CS, LostWriteState.HAD_EFFECT),
-    "start, already finished": (CS, CF, LostWriteState.HAD_EFFECT),
-    "start, already being deleted": (CS, DS, LostWriteState.HAD_EFFECT),
+    "start, already finished": (CS, CF, LostWriteState.PASSED),
+    "start, already being deleted": (CS, DS, LostWriteState.PASSED),
+    "start, another with its id is finished": (
+        CS,
+        replace(CF, last_offset=50),
+        LostWriteState.NOT_SEEN,
+    ),
     "start, another with its id": (CS, replace(CS, last_offset=50), LostWriteState.NOT_SEEN),
     "start, another one's": (CS, replace(CS, broker_id=9), LostWriteState.NOT_SEEN),
     "finish, not finished": (finished("a", custom_metadata=b"x"), CS, LostWriteState.NOT_SEEN),
@@ -137,7 +142,8 @@ class Scripted:
 JOB_CASES: dict[str, tuple[Event, list[Answer], list[Found], object]] = {
     "heard": (COPYING, [DONE], [], DONE),
     "start uncertain, there": (COPYING, [UNCERTAIN], [COPYING], HAD),
-    "start uncertain, further on": (COPYING, [UNCERTAIN], [COPIED], HAD),
+    "start uncertain, further on": (COPYING, [UNCERTAIN], [COPIED], UNCERTAIN),
+    "start unknown, further on": (COPYING, [UNKNOWN], [COPIED], UNKNOWN),
     "start uncertain, not there": (COPYING, [UNCERTAIN, DONE], [None], DONE),
     "start unknown, there": (COPYING, [UNKNOWN], [COPYING], WAS_AT),
     "start unknown, not there": (COPYING, [UNKNOWN], [None], EventRejected),

@@ -202,6 +202,17 @@ class LostAnswersTest extends Fixture {
     }
 
     @Test
+    void aStartOfASegmentThatIsFinishedFailsAsItDoesWithItsAnswer() throws Exception {
+        RlmmRemoteLogMetadataManager manager = ready();
+        copied(manager, 0);
+        service.script(firstOf("add_segment", Reaction.HANG_UP));
+        Throwable failure = failureOf(manager.addRemoteLogSegmentMetadata(started(0)));
+        assertInstanceOf(RemoteStorageException.class, failure);
+        assertInstanceOf(EventRejectedException.class, failure.getCause());
+        assertHolds(manager, 0);
+    }
+
+    @Test
     void aRejectedEventFailsWithTheVerdictAsItsCause() throws Exception {
         RlmmRemoteLogMetadataManager manager = ready();
         Throwable failure = failureOf(manager.updateRemoteLogSegmentMetadata(finished(0)));

@@ -42,15 +42,18 @@ public enum Fate {
         return ofUpdate(update, segment.get());
     }
 
-    /** An id is drawn for one copy: whatever state it is in now, it was started by this event. */
+    /**
+     * A segment in a later state may have been started by another writer with the same event: the service
+     * refuses that event, so it has not had its effect here either.
+     */
     private static Fate ofStart(RemoteLogSegmentMetadata event, RemoteLogSegmentMetadata found) {
+        if (found.state() == event.state()) {
+            return found.equals(event) ? HAD_EFFECT : NOT_SEEN;
+        }
         List<Object> wanted = SegmentForm.value(event);
         List<Object> there = SegmentForm.value(found);
-        boolean isSame = found.state() == event.state()
-            ? found.equals(event)
-            // Broker, time, custom metadata and state are those of the last update.
-            : without(wanted, 3, 5, 8, 9).equals(without(there, 3, 5, 8, 9));
-        return isSame ? HAD_EFFECT : NOT_SEEN;
+        // Broker, time, custom metadata and state are those of the last update.
+        return without(wanted, 3, 5, 8, 9).equals(without(there, 3, 5, 8, 9)) ? PASSED : NOT_SEEN;
     }
 
     private static List<Object> without(List<Object> segment, int... places) {
