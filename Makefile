@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker fuzz simulate plugin dist audit docs constraints clean
+.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker fuzz simulate judge plugin dist audit docs constraints clean
 MAKEFLAGS += --no-print-directory
 
 export PYTHON
@@ -14,6 +14,8 @@ ORDER ?= 1
 COUNT ?= 1000000
 SEEDS ?= 1000
 FROM ?= 0
+OPERATIONS ?= 1000000
+KILLS ?= 1000
 UPGRADE ?=
 
 help: ## list the targets
@@ -69,6 +71,9 @@ fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the reade
 
 simulate: setup ## run SEEDS (1000) seeds from FROM (0) of engines, log, network, disk and clock, every invariant checked
 	@$(BIN)/python -m tests.simulation --from $(FROM) --seeds $(SEEDS)
+
+judge: setup ## OPERATIONS (1000000) calls of clients of `rlmm serve`, which is killed KILLS (1000) times; every answer judged
+	@$(BIN)/python -m tests.support.judge --operations $(OPERATIONS) --kills $(KILLS)
 
 plugin: ## build the broker's plugins into broker_adapter/java/build; needs Maven and a JDK, 17 or newer
 	mvn -B -q -f broker_adapter/java/pom.xml package

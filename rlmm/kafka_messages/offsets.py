@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rlmm.kafka_messages.wire import MessageReader, MessageType, MessageWriter, Request
@@ -54,6 +54,9 @@ class ListOffsetsRequest(Request["dict[str, dict[int, ListedOffset]]"]):
     partitions: Mapping[str, Sequence[int]]
     offset: int
     isolation: int = READ_UNCOMMITTED
+    leader_epochs: Mapping[int, int] = field(default_factory=dict)
+    """The known leader epoch of partitions, where all are of one topic: a broker that knows another
+    one answers with a code, as a former leader does that was not told of its successor."""
 
     @property
     def api(self) -> MessageType:
@@ -69,7 +72,7 @@ class ListOffsetsRequest(Request["dict[str, dict[int, ListedOffset]]"]):
 
     def _write_partition(self, out: MessageWriter, partition: int) -> None:
         out.int32(partition)
-        out.int32(_UNKNOWN_EPOCH)
+        out.int32(self.leader_epochs.get(partition, _UNKNOWN_EPOCH))
         out.int64(self.offset)
 
     def read(self, answer: MessageReader, version: int) -> dict[str, dict[int, ListedOffset]]:

@@ -15,6 +15,7 @@ Packages, each of which lists its modules in its `__init__`:
 
     records       record values of the metadata topic, record batches, histories of events
     fuzzing       the fuzzer: `python -m tests.support.fuzzing.fuzz --count 1000000 --seed 1`
+    judge         the judge of `rlmm serve` under kills: `python -m tests.support.judge`
     logs          metadata logs that fail, and processes that write to logs until they are killed
     engine        shards, snapshots, and answers of an engine; see `engines`, too
     server        the frame server and the HTTP server, and clients of both

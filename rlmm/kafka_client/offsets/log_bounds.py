@@ -80,7 +80,8 @@ class BoundsQuestion:
                 by_leader[leader].append(partition)
         tasks = {
             self._crew.start(
-                self._ask_leader(leader, tuple(asked)), f"bounds of broker {leader}"
+                self._ask_leader(leader, {at: view.epoch_of(at) for at in asked}),
+                f"bounds of broker {leader}",
             ): leader
             for leader, asked in by_leader.items()
         }
@@ -97,13 +98,16 @@ class BoundsQuestion:
             for task in tasks:
                 task.cancel()
 
-    async def _ask_leader(self, leader: int, partitions: tuple[int, ...]) -> None:
+    async def _ask_leader(self, leader: int, leader_epochs: Mapping[int, int]) -> None:
+        partitions = tuple(leader_epochs)
         try:
             connection = await self._cluster.node(leader).control()
             wanted = {self._topic: partitions}
             # The log start offset first: it can only rise, so it is never beyond the end.
-            starts = connection.call(ListOffsetsRequest(wanted, EARLIEST))
-            ends = connection.call(ListOffsetsRequest(wanted, LATEST))
+            starts = connection.call(
+                ListOffsetsRequest(wanted, EARLIEST, leader_epochs=leader_epochs)
+            )
+            ends = connection.call(ListOffsetsRequest(wanted, LATEST, leader_epochs=leader_epochs))
             topics = connection.call(MetadataRequest([self._topic]))
             start, end, cluster = await asyncio.gather(starts, ends, topics)
         except LogError as error:

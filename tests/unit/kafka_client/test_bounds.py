@@ -52,6 +52,29 @@ async def test_f39_bounds_when_the_answer_lacks_one_then_it_is_unknown(
     assert isinstance((await log.bounds([0], timeout_s=ANSWER_S))[0], LogUnavailable)
 
 
+async def test_bounds_when_a_former_leader_is_asked_then_its_old_end_is_not_taken(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that knows another leader epoch than the client answers no bounds."""
+    kafka, log = start(partitions=1)
+    held = kafka.partitions[0]
+    held.epoch = 5
+    held.store(b"x", b"y")
+    epochs = iter((4, 4))
+    tell = kafka._offsets
+
+    def judged(broker: int, request: ListOffsetsRequest) -> dict[str, dict[int, ListedOffset]]:
+        known, asked = next(epochs, held.epoch), request.leader_epochs.get(0, -1)
+        if known == held.epoch:
+            return tell(broker, request)
+        is_ahead = asked > known
+        code = ErrorCode.UNKNOWN_LEADER_EPOCH if is_ahead else ErrorCode.NONE
+        return {TOPIC: {0: ListedOffset(code, -1 if is_ahead else 0)}}
+
+    monkeypatch.setattr(kafka, "_offsets", judged)
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 2)}
+
+
 async def test_f38_bounds_when_one_lacks_a_leader_then_others_come_at_once(start: Start) -> None:
     """Failure scenario F38: the answer does not wait for an election."""
     kafka, log = start(partitions=10)

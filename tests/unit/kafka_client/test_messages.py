@@ -72,6 +72,10 @@ REQUESTS: dict[str, tuple[Any, ...]] = {
         ListOffsetsRequest({"t": (3,)}, EARLIEST),
         "ffffffff 00 02 0274 02 00000003 ffffffff fffffffffffffffe 00 00 00",
     ),
+    "offsets of a leader epoch": (
+        ListOffsetsRequest({"t": (3,)}, EARLIEST, leader_epochs={3: 7}),
+        "ffffffff 00 02 0274 02 00000003 00000007 fffffffffffffffe 00 00 00",
+    ),
     "fetch": (
         FetchRequest(ID, [FetchPartition(3, 40, 100, 5, 4)], wait_ms=250, bytes_max=1000),
         f"ffffffff 000000fa 00000001 000003e8 00 00000000 ffffffff 02 {ID_HEX} 02"

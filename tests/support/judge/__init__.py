@@ -1,0 +1,13 @@
+"""
+The judge of `rlmm serve`: `python -m tests.support.judge --operations 1000000 --kills 1000`.
+
+Clients ask and write side by side while the process is killed and started again, and every answer
+is held to one order of all operations on its user partition.
+
+    checker     PURE. The search for a legal order of a history
+    partition   PURE. The answers of one user partition, one operation at a time
+    lives       the user partitions that the clients work on, each with its history
+    clients     the clients, and what each outcome of a call means
+    run         the service, its kills, and the figures of a run
+    broken      `rlmm serve` with one planted fault each
+"""
