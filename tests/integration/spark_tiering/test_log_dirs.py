@@ -130,15 +130,14 @@ def test_folder_when_it_is_a_file_then_is_of_no_use(log_dir: Path) -> None:
 
 
 def refuse_to_open(monkeypatch: pytest.MonkeyPatch, path: Path, error: OSError) -> None:
-    """Refuse to open one file, since the user of the tests may be root."""
-    opened = Path.open
+    opened = os.open
 
-    def refuse(asked: Path, *arguments: Any) -> object:
-        if asked == path:
+    def refuse(asked: Any, *arguments: Any, **named: Any) -> int:
+        if not isinstance(asked, int) and Path(asked) == path:
             raise error
-        return opened(asked, *arguments)
+        return opened(asked, *arguments, **named)
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
 
 
 REFUSALS = {
