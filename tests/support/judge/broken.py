@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.cli.main import main as serve
 from rlmm.errors import AppendRefused, EventRejected
-from rlmm.gate import admission, reads
+from rlmm.gate import reads
 from rlmm.gate.reads import PartitionQueries
 from rlmm.log.files.files_log import FilesLog
 from rlmm.metadata import partition_state
 from rlmm.metadata.partition_state import PartitionState
-from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.row import start_of, updated_row
 from rlmm.metadata.segment import SegmentState
@@ -63,19 +62,6 @@ def _loses_the_tail() -> tuple[Change, ...]:
         if batches:
             os.truncate(path, batches[-1].start)
     return ()
-
-
-def _counts_partitions_anew() -> Callable[..., int]:
-    """Map user partitions by another count after each start."""
-    starts = Path("starts")
-    with starts.open("a") as file:
-        file.write("x")
-    shift = starts.stat().st_size
-
-    def place_of(topic_id: bytes, partition: int, count: int) -> int:
-        return (metadata_partition_for(topic_id, partition, count) + shift) % count
-
-    return place_of
 
 
 # ---------------------------------------------------------------------------- writes and verdicts
@@ -217,9 +203,6 @@ FAULTS: Final[dict[str, Callable[[], tuple[Change, ...]]]] = {
         (verdict_waits.VerdictWaits, "listen", _nothing),
     ),
     "tail lost at a start": _loses_the_tail,
-    "partitions counted anew": lambda: (
-        (admission, "metadata_partition_for", _counts_partitions_anew()),
-    ),
     "refused, though stored": lambda: _some(_refused),
     "rejected, though applied": lambda: _some(_rejected),
     "duplicate, though applied": lambda: _some(_doubled),
