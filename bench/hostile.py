@@ -99,7 +99,7 @@ def _percent(values: list[float], percent: int) -> float:
 @click.option("--only", default="", help="Shapes with this text in their names.")
 @output_option
 def main(*, quick: bool, only: str, output: Path | None) -> None:
-    """Measure what a friendly client notices of hostile ones; judge what is asked."""
+    """Measure pings, health checks and memory beside hostile clients, and judge the limits."""
     run = Run()
     times = QUICK if quick else FULL
     with recording(run, output, times=asdict(times), roles=list(Role)):

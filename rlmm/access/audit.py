@@ -108,7 +108,7 @@ class AuditLog:
         self._ring.set()
 
     async def run(self) -> None:
-        """Write what is queued, in a thread; the rest stays for `flush`."""
+        """Write the queued entries in a thread; `flush` writes those that come later."""
         while True:
             await self._ring.wait()
             self._ring.clear()

@@ -73,7 +73,7 @@ class CommandGroup(click.Group):
         except RlmmError as error:
             if ctx.params.get("is_debug"):
                 echo_traceback(error)
-            with suppress(OSError):  # nobody reads it: the exit code says it as well
+            with suppress(OSError):  # stderr may be closed; the exit code still reports the error
                 click.echo(error_line(error), err=True)
             ctx.exit(error.exit_code)
         except click.FileError as error:

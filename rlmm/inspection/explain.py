@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 _BLOCKS = (BELOW_LOG_START, kinds.PARTITION_BEING_DELETED, kinds.PARTITION_DELETED, TOPIC_GONE)
 """What keeps brokers from reading a segment that is found."""
 _BESIDE = (TOPIC_RECREATED, HISTORY_TRIMMED)
-"""What is worth knowing, and is never the reason why an offset is not found."""
+"""Findings that inform the operator, and are never the reason why an offset is not found."""
 STALLED_MS = 3_600_000
-"""How long a copy is open that keeps what is above it from the tier, as `rlmm stuck` has it."""
+"""Age of an open copy from which it counts as stalled, the same as in `rlmm stuck`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def _two_places(world: DemoWorld) -> tuple[TopicIdPartition, TopicIdPartition | 
 
 
 _KILL_CLAIM = (
-    "Killed with SIGKILL, it has its state again from snapshots, and reads only what is new."
+    "After SIGKILL the service restores its state from snapshots, and reads only newer events."
 )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class BranchBatch:
     base_offset: int
     next_offset: int
     stored_s: float
@@ -19,7 +19,7 @@ class Kept:
 
 @dataclass(slots=True)
 class Branch:
-    batches: list[Kept] = field(default_factory=list)
+    batches: list[BranchBatch] = field(default_factory=list)
     cut_at: int = 0
     """The first offset that it does not share with the branch before it."""
     began_s: float = 0.0
@@ -58,7 +58,7 @@ class History:
         return len(self.branches) - 1
 
     @property
-    def batches(self) -> list[Kept]:
+    def batches(self) -> list[BranchBatch]:
         return self.branches[-1].batches
 
     def publish(self, offset: int, value: bytes) -> None:
@@ -79,7 +79,7 @@ class History:
         kept = [batch for batch in self.batches if batch.base_offset < next_offset]
         if kept and kept[-1].next_offset > next_offset:
             # The cut is in a hole that the cleaner made: records there are gone already.
-            kept[-1] = Kept(kept[-1].base_offset, next_offset, kept[-1].stored_s, b"")
+            kept[-1] = BranchBatch(kept[-1].base_offset, next_offset, kept[-1].stored_s, b"")
         self.branches.append(Branch(kept, next_offset, now_s))
 
     def shares(self, branch: int, position: int, later: int) -> bool:
@@ -109,4 +109,6 @@ class History:
         for index, kept in enumerate(self.batches):
             if kept.base_offset >= from_offset:
                 data = there.get(kept.base_offset, b"")
-                self.batches[index] = Kept(kept.base_offset, kept.next_offset, kept.stored_s, data)
+                self.batches[index] = BranchBatch(
+                    kept.base_offset, kept.next_offset, kept.stored_s, data
+                )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.verdicts import Verdict
-    from tests.simulation.branches import Gaps, Kept
+    from tests.simulation.branches import BranchBatch, Gaps
 
 Listed = dict["Uuid", SegmentState]
 
@@ -40,7 +40,7 @@ class Reference:
         self,
         place: int,
         first_offset: int,
-        batches: list[Kept],
+        batches: list[BranchBatch],
         gaps: Gaps = (),
     ) -> None:
         self.place = place

@@ -9,7 +9,7 @@ from rlmm.log.memory.partition import MemoryPartition
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
-from tests.simulation.branches import History, Kept
+from tests.simulation.branches import BranchBatch, History
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ class SimulatedTopic(MemoryTopic):
 
     def store(self, partition: MemoryPartition, data: bytes, record_count: int = 1) -> int:
         base_offset = super().store(partition, data, record_count)
-        kept = Kept(base_offset, partition.next_offset, self._now_s(), data)
+        kept = BranchBatch(base_offset, partition.next_offset, self._now_s(), data)
         self.history(partition.number).batches.append(kept)
         return base_offset
 

@@ -27,5 +27,5 @@ def error_line(error: RlmmError) -> str:
 
 def echo_traceback(error: RlmmError) -> None:
     """Print the traceback of *error*, for `--debug`."""
-    with suppress(OSError):  # nobody reads it: the exit code says it as well
+    with suppress(OSError):  # stderr may be closed; the exit code still reports the error
         click.echo(visible_block("".join(traceback.format_exception(error))), err=True, nl=False)

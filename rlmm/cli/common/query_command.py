@@ -94,7 +94,7 @@ def tell(error: RlmmError, *, is_debug: bool = False) -> None:
     if is_debug or click.get_current_context().find_root().params.get("is_debug"):
         echo_traceback(error)
     line = "; ".join(filter(None, (error_line(error), place_of(error), hint_of(error))))
-    with suppress(OSError):  # nobody reads it: the exit code says it as well
+    with suppress(OSError):  # stderr may be closed; the exit code still reports the error
         click.echo(visible(line), err=True)
 
 

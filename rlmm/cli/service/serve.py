@@ -268,7 +268,7 @@ def _end(error: RlmmError, form: LogFormat) -> NoReturn:
 def _tell(error: RlmmError, form: LogFormat) -> None:
     """Print the last line in the format of the lines before it: JSON or text, never both."""
     if not is_json(form, sys.stderr):
-        with suppress(OSError):  # nobody reads it: the exit code says it as well
+        with suppress(OSError):  # stderr may be closed; the exit code still reports the error
             click.echo(error_line(error), err=True)
         return
     with set_up(LoggingSettings(format=form)):

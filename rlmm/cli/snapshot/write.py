@@ -100,7 +100,7 @@ def _end(document: Document, *, is_each_meant: bool) -> None:
 
 
 def _tell(code: str, name: str, message: str) -> None:
-    with suppress(OSError):  # nobody reads it: the exit code says it as well
+    with suppress(OSError):  # stderr may be closed; the exit code still reports the error
         click.echo(f"rlmm: {code}: {name}: {visible_line(message)}", err=True)
 
 

@@ -87,7 +87,7 @@ def desk(prepared: Prepared, tmp_path: Path) -> Iterator[Desk]:
         yield made
 
 
-# -------------------------------------------------------------------------------- what is typed
+# ---------------------------------------------------------------------------- shell commands
 
 FOUND = {
     ("tier-care-rebuild.md", "tier rebuild"): "a rebuild that finds lost metadata says so by 1",
@@ -137,7 +137,7 @@ def test_commands_of_a_page_when_typed_in_order_then_do_as_it_says(page: str, de
     assert not wrong
 
 
-# ------------------------------------------------------------------------------ what is only read
+# --------------------------------------------------------------- commands that are only parsed
 
 
 def own_words(words: list[str]) -> list[str]:
