@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,35 +11,14 @@ from rlmm.metadata.ids import Uuid
 from rlmm.sidecar.broker_assignments import PARTITION_BYTES, REPLICA_BYTES, BrokerAssignments
 from rlmm.sidecar.settings import AssignmentLimits
 from tests.support.builders import tp
-
-if TYPE_CHECKING:
-    from rlmm.metadata.assignment import Assignment
-    from rlmm.metadata.ids import TopicIdPartition
+from tests.unit.sidecar.test_brokers import Engine
 
 ONE, TWO, THREE, FOUR = (tp("orders", number) for number in range(4))
 FIRST, AGAIN = (Uuid.of(0, number) for number in (1, 2))
 
 
-class FollowingEngine:
-    """An engine that only notes which user partitions it answers for."""
-
-    def __init__(self) -> None:
-        self.user: frozenset[TopicIdPartition] | None = None
-        self.reads = self
-        self.refusal: Exception | None = None
-
-    def narrowed(self, require: Any) -> Any:
-        return require
-
-    def reconcile(self, assignment: Assignment) -> int:
-        if self.refusal is not None:
-            raise self.refusal
-        self.user = assignment.user
-        return 1
-
-
-def made(**limits: Any) -> tuple[BrokerAssignments, FollowingEngine]:
-    engine: Any = FollowingEngine()
+def made(**limits: Any) -> tuple[BrokerAssignments, Engine]:
+    engine: Any = Engine()
     return BrokerAssignments(engine, AssignmentLimits(10, **limits), is_followed=True), engine
 
 
