@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAGIC: Final = b"RLMMSNAP"
-VERSION: Final = 3
+VERSION: Final = 2
 IMAGE_VERSION: Final = SHARD_VERSION
 """Of the state images inside: a file whose images this build would misread is refused as well."""
 
@@ -34,10 +34,8 @@ FIELDS = struct.Struct(">iiqq6qqqiIqi16sH")
 Metadata partition, partition count, position, time of writing, history, mark of the last batch,
 accepted undecodable records, number of user partitions, topic id, length of the cluster id.
 """
-FIELDS_2 = struct.Struct(">iiqq6qqqiIi16sH")
-"""Those of version 2, which had no accepted records."""
 FIELDS_1 = struct.Struct(">iiqq6qi16sH")
-"""Those of version 1, which had no mark."""
+"""Those of version 1, which had neither mark nor accepted records."""
 NO_MARK: Final = (-1, -1, -1, 0)
 _COUNTS: Final = 6
 _MARK: Final = 4
@@ -118,7 +116,7 @@ def decode_header(take: Callable[[int, str], bytes]) -> SnapshotHeader:
     if magic != MAGIC:
         msg = f"no snapshot: it begins with {magic!r}"
         raise SnapshotCorrupt(msg)
-    form = {1: FIELDS_1, 2: FIELDS_2, VERSION: FIELDS}.get(version)
+    form = {1: FIELDS_1, VERSION: FIELDS}.get(version)
     if form is None or image_version != IMAGE_VERSION:
         msg = (
             f"version {version} with images of version {image_version}; this build reads versions "
