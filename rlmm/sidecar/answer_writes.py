@@ -80,6 +80,7 @@ class AnswerWrites:
     def drop(self) -> None:
         self._later.clear()
         self._figures.unsent.hold(self._holder, 0)
+        self._transport = None
 
     def _count(self) -> None:
         size, unsent = self._transport.get_write_buffer_size(), self._figures.unsent

@@ -196,6 +196,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._waits.drop()
         self._session.leave()
         self._left(self)
+        # asyncio's TLS keeps methods of this protocol: a cycle, which would keep all of the
+        # connection's TLS until the next full collection.
+        self._transport = None
 
     # ------------------------------------------------------------------------------- its turn
 
@@ -333,6 +336,8 @@ class ClientConnection(asyncio.BufferedProtocol):
     def close(self) -> None:
         """Close when the answers that were made are taken; nothing is read any more."""
         self._closing = True
+        if self._transport is None:
+            return
         if self.closing_s is None:
             self.closing_s = self._loop.time()
         self._answers.flush()
@@ -344,7 +349,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._figures.cut_off[reason] += 1
         self._closing = True
         self._readers.leave(self._fd)
-        self._transport.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
     def stop_reading(self) -> None:
         self._is_last = True

@@ -51,8 +51,12 @@ class FrameReader:
         return len(self._partial)
 
     def drop(self) -> None:
-        """Let go of an unfinished frame at once, whatever still refers to this reader."""
+        """
+        Let go of an unfinished frame at once, whatever still refers to this reader, and of a
+        refusal, whose traceback refers to the whole connection.
+        """
         self._partial = bytearray()
+        self._refused = None
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """
