@@ -35,12 +35,14 @@ async def holds_batch(
     bounds: LogBounds,
     *,
     position: int,
+    needs_batch: bool = False,
     timeout_s: float,
 ) -> bool:
     """
     Return whether *log* holds what a state at *position* was made of: the batch of *mark*, so
     everything before it, and nothing else up to *position*. Where retention removed the batch, only
-    a leader epoch can contradict. Raises as a read does.
+    a leader epoch can contradict; with *needs_batch* nothing but the batch proves it. Raises as a
+    read does.
     """
     if mark is None:
         return True
@@ -57,6 +59,8 @@ async def holds_batch(
                 return True
             if found.leader_epoch != mark.leader_epoch:
                 return False
+    if needs_batch:
+        return False
     found_end = None
     if isinstance(log, EpochEndSource):
         found_end = await log.epoch_end(partition, mark.leader_epoch, timeout_s=timeout_s)

@@ -48,7 +48,7 @@ class KnownState:
     ) -> tuple[Shard | None, ReplayHistory | None]:
         if replay is not None:
             position, history = replay.shard.position, replay.history
-            if not is_void and await self._is_held(position, history, bounds, is_void):
+            if await self._is_held(position, history, bounds, is_void, is_live=True):
                 return replay.shard, history
             self._warn_of_gap(position, bounds, _CUT)
         limit = bounds.high_watermark
@@ -64,9 +64,18 @@ class KnownState:
         return None, None
 
     async def _is_held(
-        self, position: int, history: ReplayHistory, bounds: LogBounds, is_void: bool
+        self,
+        position: int,
+        history: ReplayHistory,
+        bounds: LogBounds,
+        is_void: bool,
+        *,
+        is_live: bool = False,
     ) -> bool:
-        """Return whether the log still holds what a state at *position* was made of."""
+        """
+        Return whether the log still holds what a state at *position* was made of. One that was
+        being read when the log was cut needs its very batch.
+        """
         if beginning(position, bounds) is ReplayStart.BEYOND:
             return False
         mark = history.last_batch
@@ -79,6 +88,7 @@ class KnownState:
                 mark,
                 bounds,
                 position=position,
+                needs_batch=is_void and is_live,
                 timeout_s=self._timeout_s,
             )
         except LogTruncated as error:  # it was trimmed or cut since the bounds were asked for
