@@ -22,6 +22,7 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import partition_delete, started, tp
+from tests.support.memory import memory_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +48,16 @@ def loading(**options: int) -> Gate:
     return gate
 
 
+def knowing() -> PythonShard:
+    """Return a shard with an event of the user partition."""
+    shard = PythonShard(PLACE)
+    shard.apply_event(started(1))
+    return shard
+
+
 def opened() -> Gate:
     gate = loading()
+    gate.set_shard(PLACE, knowing())
     gate.take_fact(PLACE, CaughtUp(), progress(0, 0, 0))
     return gate
 
@@ -206,7 +215,7 @@ def test_f6_gate_when_the_topic_is_gone_then_is_not_ready_and_says_why() -> None
 
 
 def test_place_when_the_count_changes_then_is_computed_anew() -> None:
-    """A changed partition count drops the remembered metadata partitions."""
+    """A changed partition count changes the metadata partition of a user partition."""
     gate = opened()
     assert gate.place_of(TP) == PLACE
     gate.connect(COUNT + 3)
@@ -367,9 +376,25 @@ def test_who_was_let_in_when_another_shard_is_held_then_is_answered_from_that() 
     """The answer comes from the new shard, never from the former one."""
     gate = opened()
     before = gate.admit(TP), gate.admit_stored(TP)
-    gate.set_shard(PLACE, PythonShard(PLACE))
+    gate.set_shard(PLACE, knowing())
     after = gate.admit(TP), gate.admit_stored(TP)
     assert not {id(shard) for shard in before} & {id(shard) for shard in after}
+
+
+def test_gate_when_asked_about_made_up_partitions_then_keeps_none_of_them() -> None:
+    """Names that a client makes up take no memory, whether they are refused or unknown."""
+    gate = opened()
+    names = (tp(f"{number:03}{'x' * 30_000}", 7) for number in range(200))
+    with memory_below(1 << 20):
+        for partition in names:
+            assert not gate.admit(partition).knows(partition)
+            assert not gate.admit_stored(partition).knows(partition)
+            gate.place_of(partition)
+    closed = loading()
+    with memory_below(1 << 20):
+        for number in range(200):
+            with pytest.raises(NotReady):
+                closed.admit(tp(f"{number:03}{'x' * 30_000}", 7))
 
 
 @pytest.mark.parametrize(
