@@ -11,14 +11,13 @@ import asyncio
 import logging
 import time
 from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.base.log_context import ANSWER
 from rlmm.base.threads import in_own_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rlmm.access.roles import Client, Peer
     from rlmm.errors import RlmmError
@@ -30,6 +29,8 @@ ENTRIES_MAX: Final = 20_000
 """Entries that wait to be written, some 10 MiB."""
 REFUSALS_MAX: Final = 1_000
 """Refusals among them: a flood of these must not push out what was written."""
+_ROOM_LOOK_S: Final = 0.1
+"""How often it is looked whether the stream takes entries again."""
 _TEXT_CHARS_MAX: Final = 500
 REFUSED: Final = "refused"
 
@@ -58,6 +59,8 @@ class AuditLog:
         self.lost = 0
         """Entries that were not queued, as too many waited."""
         self._lost_told = 0
+        self.has_room: Callable[[], bool] = lambda: True
+        """Whether the stream takes entries now; otherwise they wait."""
 
     def note(self, action: str, client: Client, peer: Peer, **fields: object) -> None:
         """Queue an entry, which no limit of repeated lines holds back; `None` is left out."""
@@ -113,20 +116,25 @@ class AuditLog:
             await self._ring.wait()
             self._ring.clear()
             await in_own_thread("audit log", self.flush)
+            if self._first() is not None:
+                await asyncio.sleep(_ROOM_LOOK_S)
+                self._ring.set()
 
     def flush(self) -> None:
-        """Write all entries that wait, the oldest first. Blocks."""
-        waiting: list[_Entry] = []
-        for queue in (self._accepted, self._refused):
-            with suppress(IndexError):
-                while True:
-                    waiting.append(queue.popleft())
-        for entry in sorted(waiting, key=lambda entry: entry.at_s):
-            _log.handle(entry.record())
+        """Write the entries that wait, the oldest first, as long as there is room. Blocks."""
+        while (queue := self._first()) is not None:
+            if not self.has_room():
+                return
+            _log.handle(queue.popleft().record())
         lost = self.lost - self._lost_told
         if lost:
             self._lost_told += lost
             _log.warning("%d entries of the audit log were not written: too many waited", lost)
+
+    def _first(self) -> deque[_Entry] | None:
+        """Return the queue that begins with the oldest entry; `None` where none waits."""
+        queues = [queue for queue in (self._accepted, self._refused) if queue]
+        return min(queues, key=lambda queue: queue[0].at_s, default=None)
 
 
 def _fields(

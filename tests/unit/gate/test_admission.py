@@ -22,7 +22,6 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import partition_delete, started, tp
-from tests.support.memory import memory_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +38,12 @@ def progress(
     return ReplayProgress(PLACE, position, target, 0, log_end, 0.0)
 
 
+def knowing() -> PythonShard:
+    shard = PythonShard(PLACE)
+    shard.apply_event(started(1))
+    return shard
+
+
 def loading(**options: int) -> Gate:
     gate = Gate(**options)
     gate.connect(COUNT)
@@ -46,13 +51,6 @@ def loading(**options: int) -> Gate:
     gate.begin_partition(PLACE, progress())
     gate.set_shard(PLACE, PythonShard(PLACE))
     return gate
-
-
-def knowing() -> PythonShard:
-    """Return a shard with an event of the user partition."""
-    shard = PythonShard(PLACE)
-    shard.apply_event(started(1))
-    return shard
 
 
 def opened() -> Gate:
@@ -214,14 +212,6 @@ def test_f6_gate_when_the_topic_is_gone_then_is_not_ready_and_says_why() -> None
     assert gate.state(PLACE) is None
 
 
-def test_place_when_the_count_changes_then_is_computed_anew() -> None:
-    """A changed partition count changes the metadata partition of a user partition."""
-    gate = opened()
-    assert gate.place_of(TP) == PLACE
-    gate.connect(COUNT + 3)
-    assert gate.place_of(TP) == metadata_partition_for(TP.topic_id, TP.partition, COUNT + 3)
-
-
 @pytest.mark.parametrize("error", [Stopped, PumpFailed], ids=lambda kind: kind.code)
 def test_f26_gate_that_has_ended_refuses_everything(error: type[Stopped | PumpFailed]) -> None:
     """An ended gate refuses every question, whatever its state was."""
@@ -379,22 +369,6 @@ def test_who_was_let_in_when_another_shard_is_held_then_is_answered_from_that() 
     gate.set_shard(PLACE, knowing())
     after = gate.admit(TP), gate.admit_stored(TP)
     assert not {id(shard) for shard in before} & {id(shard) for shard in after}
-
-
-def test_gate_when_asked_about_made_up_partitions_then_keeps_none_of_them() -> None:
-    """Names that a client makes up take no memory, whether they are refused or unknown."""
-    gate = opened()
-    names = (tp(f"{number:03}{'x' * 30_000}", 7) for number in range(200))
-    with memory_below(1 << 20):
-        for partition in names:
-            assert not gate.admit(partition).knows(partition)
-            assert not gate.admit_stored(partition).knows(partition)
-            gate.place_of(partition)
-    closed = loading()
-    with memory_below(1 << 20):
-        for number in range(200):
-            with pytest.raises(NotReady):
-                closed.admit(tp(f"{number:03}{'x' * 30_000}", 7))
 
 
 @pytest.mark.parametrize(
