@@ -16,6 +16,7 @@ import click
 
 from rlmm.access.authentication import Authenticator
 from rlmm.access.tokens import own_token
+from rlmm.base.clock import suspend_aware_loop
 from rlmm.base.threads import in_own_thread
 from rlmm.base.version import __version__
 from rlmm.cli.common.config_options import source_options
@@ -83,9 +84,13 @@ def serve_command(*, sources: ConfigurationSources) -> None:
         configuration = sources.load()
         config = configuration.config
         form = config.logging.format
-        with line_thread(sys.stderr) as writer, set_up(config.logging, writer) as lines:
+        with (
+            line_thread(sys.stderr) as writer,
+            set_up(config.logging, writer) as lines,
+            asyncio.Runner(loop_factory=suspend_aware_loop) as runner,
+        ):
             try:
-                asyncio.run(_serve_to_the_end(sources, configuration, lines, early))
+                runner.run(_serve_to_the_end(sources, configuration, lines, early))
             finally:
                 form = lines.form
     except RlmmError as error:
