@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -29,8 +30,6 @@ ENTRIES_MAX: Final = 20_000
 """Entries that wait to be written, some 10 MiB."""
 REFUSALS_MAX: Final = 1_000
 """Refusals among them: a flood of these must not push out what was written."""
-_ROOM_LOOK_S: Final = 0.1
-"""How often it is looked whether the stream takes entries again."""
 _TEXT_CHARS_MAX: Final = 500
 REFUSED: Final = "refused"
 
@@ -59,8 +58,9 @@ class AuditLog:
         self.lost = 0
         """Entries that were not queued, as too many waited."""
         self._lost_told = 0
-        self.has_room: Callable[[], bool] = lambda: True
-        """Whether the stream takes entries now; otherwise they wait."""
+        self._taking = threading.Lock()
+        self.wait_room: Callable[[], bool] = lambda: True
+        """Waits until the stream takes an entry; returns false where it takes none for long."""
 
     def note(self, action: str, client: Client, peer: Peer, **fields: object) -> None:
         """Queue an entry, which no limit of repeated lines holds back; `None` is left out."""
@@ -115,26 +115,33 @@ class AuditLog:
         while True:
             await self._ring.wait()
             self._ring.clear()
-            await in_own_thread("audit log", self.flush)
-            if self._first() is not None:
-                await asyncio.sleep(_ROOM_LOOK_S)
+            if not await in_own_thread("audit log", self.flush):
                 self._ring.set()
 
-    def flush(self) -> None:
-        """Write the entries that wait, the oldest first, as long as there is room. Blocks."""
-        while (queue := self._first()) is not None:
-            if not self.has_room():
-                return
-            _log.handle(queue.popleft().record())
+    def flush(self) -> bool:
+        """
+        Write the entries that wait, the oldest first. Blocks. Return whether all were written:
+        where the stream takes none, they wait on.
+        """
+        while self.wait_room():
+            entry = self._oldest()
+            if entry is None:
+                self._tell_lost()
+                return True
+            _log.handle(entry.record())
+        return False
+
+    def _oldest(self) -> _Entry | None:
+        with self._taking:
+            queues = [queue for queue in (self._accepted, self._refused) if queue]
+            oldest = min(queues, key=lambda queue: queue[0].at_s, default=None)
+            return None if oldest is None else oldest.popleft()
+
+    def _tell_lost(self) -> None:
         lost = self.lost - self._lost_told
         if lost:
             self._lost_told += lost
             _log.warning("%d entries of the audit log were not written: too many waited", lost)
-
-    def _first(self) -> deque[_Entry] | None:
-        """Return the queue that begins with the oldest entry; `None` where none waits."""
-        queues = [queue for queue in (self._accepted, self._refused) if queue]
-        return min(queues, key=lambda queue: queue[0].at_s, default=None)
 
 
 def _fields(

@@ -32,7 +32,7 @@ class LineThread:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._file = stream.fileno()
+        self._file = os.dup(stream.fileno())  # that of the thread, however the stream ends
         self._lines: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._changed = threading.Condition()
@@ -52,7 +52,7 @@ class LineThread:
                 raise BlockingIOError(msg)
             self._lines.append(line)
             self._waiting_bytes += len(line)
-            self._changed.notify()
+            self._changed.notify_all()
         return len(text)
 
     def flush(self) -> None:
@@ -61,16 +61,22 @@ class LineThread:
     def isatty(self) -> bool:
         return self._stream.isatty()
 
-    @property
-    def has_room(self) -> bool:
-        """Return whether half of the room is left, which is for lines that cannot wait."""
-        return self._waiting_bytes <= WAITING_BYTES_MAX // 2
+    def wait_room(self, timeout_s: float = _END_S) -> bool:
+        """
+        Wait until half of the room is free: the other half is for lines that cannot wait. Return
+        false where no line could be written for *timeout_s*.
+        """
+        with self._changed:
+            while self._waiting_bytes > WAITING_BYTES_MAX // 2:
+                if not self._changed.wait(timeout_s):
+                    return False
+        return True
 
     def end(self, timeout_s: float = _END_S) -> None:
         """Wait until all lines are written, or none could be for *timeout_s*."""
         with self._changed:
             self._is_ending = True
-            self._changed.notify()
+            self._changed.notify_all()
         left = -1
         while self._thread.is_alive() and left != self._waiting_bytes:
             left = self._waiting_bytes
@@ -81,6 +87,7 @@ class LineThread:
             with self._changed:
                 while not self._lines:
                     if self._is_ending:
+                        os.close(self._file)
                         return
                     self._changed.wait()
                 line = self._lines[0]
@@ -92,6 +99,7 @@ class LineThread:
             with self._changed:
                 self._lines.popleft()
                 self._waiting_bytes -= len(line)
+                self._changed.notify_all()
 
     def _put(self, line: bytes) -> None:
         while line:

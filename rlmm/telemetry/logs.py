@@ -113,9 +113,9 @@ class LogLines(logging.StreamHandler["LineStream"]):
             last_failure = last_failure or self.stream.last_failure
         return LinesStatistics(dict(self._written), self._suppressed, failed, last_failure)
 
-    def has_room(self) -> bool:
-        """Return whether a line that may wait is not to wait: the stream takes its lines."""
-        return not isinstance(self.stream, LineThread) or self.stream.has_room
+    def wait_room(self) -> bool:
+        """Wait until a line that may wait has room; false where the stream takes none for long."""
+        return not isinstance(self.stream, LineThread) or self.stream.wait_room()
 
     def drain(self) -> None:
         """Wait until the lines are written, or their reader takes none for some seconds."""

@@ -139,7 +139,7 @@ async def _serve(
         # It would lie in the data folder, which does not answer.
         _log.warning("no token is made for this machine's own user before the data folder answers")
     door, token_file = await asyncio.to_thread(_door, configuration, None if is_later else own)
-    door.audit.has_room = lines.has_room
+    door.audit.wait_room = lines.wait_room
     engines = engines_of(configuration)
     sidecar = sidecar_of(configuration, engines, door)
     broker_log = await asyncio.to_thread(broker_log_of, configuration)

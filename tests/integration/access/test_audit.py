@@ -197,13 +197,13 @@ def test_audit_when_the_stream_takes_nothing_then_entries_wait_in_their_order(
     caplog.set_level(logging.INFO)
     log, peer = AuditLog(), Peer("tcp", address="192.0.2.7")
     client = door().identify(Peer("unix", uid=0), None)
-    log.has_room = lambda: False
+    log.wait_room = lambda: False
     log.note("write", client, peer, offset=1)
     log.refuse("request", client, peer, TooBusy("too many"))
     log.note("write", client, peer, offset=2)
-    log.flush()
+    assert not log.flush()
     assert caplog.records == []
-    log.has_room = lambda: True
-    log.flush()
+    log.wait_room = lambda: True
+    assert log.flush()
     assert [vars(one)["action"] for one in caplog.records] == ["write", "request", "write"]
     assert log.lost == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rlmm.tests.lines")
 
-LINE = f"{'x' * 65_535}\n"
-MOST = WAITING_BYTES_MAX // len(LINE)
+LINE = f"{'x' * (WAITING_BYTES_MAX // 4 - 1)}\n"
+"""Far longer than what a pipe holds."""
+MOST = 4
 SHORT_S = 0.01
 
 
@@ -47,10 +49,10 @@ def test_lines_when_their_reader_stands_still_then_wait_or_are_counted() -> None
     with pipe() as (ours, stream):
         writer = LineThread(stream)
         with set_up(LoggingSettings(repeats_max=1), writer) as lines:
-            assert lines.has_room()
+            assert lines.wait_room()
             for _ in range(MOST):
                 writer.write(LINE)
-            assert not lines.has_room()
+            assert not writer.wait_room(SHORT_S)
             with pytest.raises(BlockingIOError, match="their reader takes none"):
                 writer.write(LINE)
             log.warning("lost %s", LINE)
@@ -59,7 +61,7 @@ def test_lines_when_their_reader_stands_still_then_wait_or_are_counted() -> None
             writer.end(SHORT_S)
             assert everything(ours, MOST * len(LINE)) == MOST * LINE.encode()
             lines.drain()
-            assert lines.has_room()
+            assert lines.wait_room()
             assert lines.statistics().failed == 1
 
 
@@ -95,3 +97,16 @@ def test_writer_when_there_is_no_file_then_is_none(stream: TextIO | None) -> Non
     """A standard error that was closed, or is none of the system's, has no writer."""
     with line_thread(stream) as writer:
         assert writer is None
+
+
+def test_lines_when_their_reader_comes_late_then_who_waits_for_room_goes_on() -> None:
+    """A caller that waits for room goes on as soon as the reader has taken half of the lines."""
+    with pipe() as (ours, stream):
+        writer = LineThread(stream)
+        for _ in range(MOST):
+            writer.write(LINE)
+        reader = threading.Thread(target=everything, args=(ours, MOST * len(LINE)))
+        reader.start()
+        assert writer.wait_room(60)
+        reader.join()
+        writer.end()
