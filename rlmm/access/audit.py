@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.base.log_context import ANSWER
 from rlmm.base.threads import in_own_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rlmm.access.roles import Client, Peer
     from rlmm.errors import RlmmError
@@ -58,6 +58,9 @@ class AuditLog:
         self.lost = 0
         """Entries that were not queued, as too many waited."""
         self._lost_told = 0
+        self._taking = threading.Lock()
+        self.wait_room: Callable[[], bool] = lambda: True
+        """Waits until the stream takes an entry; returns false where it takes none for long."""
 
     def note(self, action: str, client: Client, peer: Peer, **fields: object) -> None:
         """Queue an entry, which no limit of repeated lines holds back; `None` is left out."""
@@ -112,17 +115,29 @@ class AuditLog:
         while True:
             await self._ring.wait()
             self._ring.clear()
-            await in_own_thread("audit log", self.flush)
+            if not await in_own_thread("audit log", self.flush):
+                self._ring.set()
 
-    def flush(self) -> None:
-        """Write all entries that wait, the oldest first. Blocks."""
-        waiting: list[_Entry] = []
-        for queue in (self._accepted, self._refused):
-            with suppress(IndexError):
-                while True:
-                    waiting.append(queue.popleft())
-        for entry in sorted(waiting, key=lambda entry: entry.at_s):
+    def flush(self) -> bool:
+        """
+        Write the entries that wait, the oldest first. Blocks. Return whether all were written:
+        where the stream takes none, they wait on.
+        """
+        while self.wait_room():
+            entry = self._oldest()
+            if entry is None:
+                self._tell_lost()
+                return True
             _log.handle(entry.record())
+        return False
+
+    def _oldest(self) -> _Entry | None:
+        with self._taking:
+            queues = [queue for queue in (self._accepted, self._refused) if queue]
+            oldest = min(queues, key=lambda queue: queue[0].at_s, default=None)
+            return None if oldest is None else oldest.popleft()
+
+    def _tell_lost(self) -> None:
         lost = self.lost - self._lost_told
         if lost:
             self._lost_told += lost

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -26,3 +27,11 @@ class SystemClock:
 
 
 SYSTEM_CLOCK = SystemClock()
+
+
+def suspend_aware_loop() -> asyncio.AbstractEventLoop:
+    """Return an event loop whose time passes also while the machine is suspended, as on Linux."""
+    loop = asyncio.new_event_loop()
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        loop.time = partial(time.clock_gettime, time.CLOCK_BOOTTIME)  # type: ignore[method-assign]
+    return loop

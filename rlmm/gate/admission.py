@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rlmm.relay")
 
-_PLACES_MAX = 100_000
-"""User partitions whose metadata partition is cached."""
+_ADMITTED_MAX = 100_000
+"""User partitions whose shard is kept, to look it up once; only those that have events."""
 
 
 class GatedShard:
@@ -57,7 +57,6 @@ class Gate:
         self._retry_after_ms_max = retry_after_ms_max
         self._assignment = Assignment.nothing()
         self._partition_count: int | None = None
-        self._places: dict[TopicIdPartition, int] = {}
         self._shards: dict[int, GatedShard] = {}
         self._connecting = "the log has not been reached yet"
         self._end: tuple[type[Unresolved], str] | None = None
@@ -72,7 +71,6 @@ class Gate:
 
     def connect(self, partition_count: int) -> None:
         self._partition_count = partition_count
-        self._places.clear()
         self._shards.clear()
         self._forget()
         self._bell.ring()
@@ -80,7 +78,6 @@ class Gate:
     def disconnect(self, detail: str) -> None:
         self._partition_count = None
         self._connecting = detail
-        self._places.clear()
         self._shards.clear()
         self._forget()
 
@@ -172,18 +169,11 @@ class Gate:
         if self._end is not None:
             error, message = self._end
             raise error(message)
-        place = self._places.get(partition)
-        if place is not None:
-            return place
         if self._partition_count is None:
             raise self.not_connected(partition)
-        place = metadata_partition_for(
+        return metadata_partition_for(
             partition.topic_id, partition.partition, self._partition_count
         )
-        if len(self._places) >= _PLACES_MAX:
-            self._places.clear()
-        self._places[partition] = place
-        return place
 
     def require_assigned(self, partition: TopicIdPartition) -> int:
         place = self.place_of(partition)
@@ -231,7 +221,7 @@ class Gate:
         gated = self._shards.get(place)
         if gated is None or gated.shard is None or not gated.is_open:
             raise self._not_ready(partition, place, gated)
-        _note(self._admitted, partition, gated)
+        _note(self._admitted, partition, gated, gated.shard)
         return gated.shard
 
     def admit_stored(self, partition: TopicIdPartition) -> Shard:
@@ -244,7 +234,7 @@ class Gate:
         if gated is None or gated.shard is None or not gated.is_open:
             return self.admit(partition)
         self._require_placed(partition, place)
-        _note(self._admitted_stored, partition, gated)
+        _note(self._admitted_stored, partition, gated, gated.shard)
         return gated.shard
 
     def admit_place(self, place: int) -> Shard:
@@ -376,10 +366,14 @@ class Gate:
         )
 
 
-def _note(table: dict[bytes, GatedShard], partition: TopicIdPartition, gated: GatedShard) -> None:
-    if len(table) >= _PLACES_MAX:
-        table.clear()
-    table[partition.key] = gated
+def _note(
+    table: dict[bytes, GatedShard], partition: TopicIdPartition, gated: GatedShard, shard: Shard
+) -> None:
+    """Keep *gated*, unless *shard* has no event of *partition*: clients make up any names."""
+    if shard.knows(partition):
+        if len(table) >= _ADMITTED_MAX:
+            table.clear()
+        table[partition.key] = gated
 
 
 def require_known(shard: Shard, partition: TopicIdPartition) -> None:

@@ -23,9 +23,11 @@ _UNITS_MS = {
     "d": 86_400_000,
     "w": 604_800_000,
 }
-_AGO = re.compile(r"-\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)", re.IGNORECASE)
-_OFFSETS = re.compile(r"\s*\d+\s*:\s*\d+\s*(?:,\s*\d+\s*:\s*\d+\s*)*")
-_RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
+_DIGITS_MAX = 19
+"""Of a number of 64 bits; Python refuses to read one of thousands of digits."""
+_AGO = re.compile(r"-\s*(\d{1,19}(?:\.\d+)?)\s*(ms|s|m|h|d|w)", re.IGNORECASE)
+_OFFSETS = re.compile(r"\s*\d{1,19}\s*:\s*\d{1,19}\s*(?:,\s*\d{1,19}\s*:\s*\d{1,19}\s*)*")
+_RULE = re.compile(r"([^:,]*)(?::(?:([0-9]{0,19})|(?:([0-9]{0,19})-([0-9]{0,19}))))?")
 """Of a topic and its partitions, as Kafka's own tool reads it."""
 _NAME = re.compile(r"(?:[A-Za-z0-9._-]|\\\.)+", re.ASCII)
 """A topic name, where a dot stands for itself."""
@@ -47,7 +49,7 @@ def parse_time(text: str, now_ms: int) -> int:
     ago = _AGO.fullmatch(said)
     if ago is not None:
         return max(0, now_ms - round(float(ago[1]) * _UNITS_MS[ago[2].lower()]))
-    if said.isascii() and said.isdigit():
+    if said.isascii() and said.isdigit() and len(said) <= _DIGITS_MAX:
         return int(said)
     try:
         at = datetime.fromisoformat(said)
@@ -221,8 +223,8 @@ def parse_partition(text: str) -> PartitionLabel:
 def parse_position(text: str) -> tuple[PartitionLabel, int]:
     """Read `orders-3@1500`, or the same behind a topic id."""
     label, is_offset, offset = text.strip().rpartition("@")
-    is_number = offset.isascii() and offset.isdigit() and int(offset) <= INT64_MAX
-    if not is_offset or not is_number:
+    is_number = offset.isascii() and offset.isdigit() and len(offset) <= _DIGITS_MAX
+    if not is_offset or not is_number or int(offset) > INT64_MAX:
         msg = f"{text!r} names no offset of a partition: orders-3@1500"
         raise InvalidArgument(msg)
     return parse_partition(label), int(offset)

@@ -181,6 +181,7 @@ def _require_row(fields: _Fields, segment_id: SegmentId, row: bytes) -> None:
 
 def _read_epochs(fields: _Fields, state: PartitionState, ids: list[bytes]) -> None:
     previous: int | None = None
+    strays: dict[bytes, list[int]] = {}
     for _ in range(fields.count("epochs", smallest=EPOCH.size)):
         epoch, has_highest = EPOCH.unpack(fields.take(EPOCH.size, "epoch"))
         if (previous is not None and epoch <= previous) or has_highest not in (0, 1):
@@ -192,7 +193,8 @@ def _read_epochs(fields: _Fields, state: PartitionState, ids: list[bytes]) -> No
         for uuid in _read_strays(fields, ids):
             if epoch_range(state.rows[uuid], epoch) is not None:
                 raise fields.corrupt(f"a segment that names epoch {epoch} is listed as a stray")
-            state.strays[uuid] = state.strays.get(uuid, frozenset()) | {epoch}
+            strays.setdefault(uuid, []).append(epoch)
+    state.strays = {uuid: frozenset(epochs) for uuid, epochs in strays.items()}
 
 
 def _read_slots(

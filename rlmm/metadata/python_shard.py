@@ -47,6 +47,8 @@ STEPS_MAX = 1000
 """Batches without a record that one call steps over at most, when its events are limited."""
 _PIECE_EVENTS = 32
 """Events of the usual form that are applied between two looks at the time."""
+EPOCHS_FEW = 64
+"""An event costs as much as its user partition has leader epochs; above, each is looked at."""
 
 
 class PythonShard(ShardAnswers):
@@ -222,7 +224,7 @@ class PythonShard(ShardAnswers):
                     tally.applied += 1
                 else:
                     self._note(turn, verdict, value, offset)
-                if (parts is None or state is None) and is_over():
+                if (parts is None or state is None or len(state.epochs) > EPOCHS_FEW) and is_over():
                     break  # only the usual form is known to cost little
         finally:
             opened.left_count -= seen

@@ -22,7 +22,7 @@ from rlmm.metrics.metric import Metric, MetricKind, Scrape
 from rlmm.metrics.table import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rlmm.http.settings import HttpSettings
     from rlmm.metrics.http_statistics import HttpCounters
@@ -100,13 +100,21 @@ class MetricsPage:
         Scrapes run one after the other, with passes of the event loop in between: each takes 10 ms,
         so that many at once would delay every other client.
         """
-        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+        encode, content_type = _encoder(request.headers.get("Accept", ""))
         async with self._turn:
             self._collector.process = await in_own_thread("process figures", measure_process)
             body = encode(self._registry)
         return web.Response(
             body=body, headers={"Content-Type": content_type, "Cache-Control": "no-store"}
         )
+
+
+def _encoder(accept: str) -> tuple[Callable[[CollectorRegistry], bytes], str]:
+    """Return the encoder for *accept*, and the usual one where the library cannot read that."""
+    try:
+        return choose_encoder(accept)
+    except (TypeError, ValueError):
+        return choose_encoder("")
 
 
 _SELF: Final = Path("/proc/self")

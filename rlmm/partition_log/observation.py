@@ -107,7 +107,7 @@ class FolderWatch:
                 return (), f"{segment.path}: {found.damage}, at byte {found.stop}"
             if notes.notes or segment is not store.active:
                 grown.append(SegmentGrowth(segment, notes.notes, found.stop, found.next_offset))
-                self._last = None
+                self._last = None if not notes.notes else _header(segment, notes.notes[-1][0])
             next_offset = found.next_offset
             if found.stop < size or not later or later[0] != next_offset:
                 self._seen_bytes = size
@@ -120,7 +120,7 @@ class FolderWatch:
             return True
         if self._last is None or self._last[0] is not active:
             *_, last = active.heads_from(active.last_indexed, active.size)
-            self._last = (active, last.position, active.read(HEADER_BYTES, last.position))
+            self._last = _header(active, last.position)
             return True
         _, position, header = self._last
         return active.read(HEADER_BYTES, position) == header
@@ -133,3 +133,7 @@ class FolderWatch:
             fault=f"{self._store.folder}: {what}: its owner has cut the log, or made it anew",
             is_replaced=True,
         )
+
+
+def _header(segment: Segment, position: int) -> tuple[Segment, int, bytes]:
+    return segment, position, segment.read(HEADER_BYTES, position)

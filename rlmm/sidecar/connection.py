@@ -2,8 +2,8 @@
 One connection: receives requests, answers them in turns, and writes the answers together.
 
 A turn ends after a number of requests, bytes of answers or milliseconds; until the rest is answered
-nothing more is read, nor while the client does not take its answers. A large request, and each of a
-connection that has lately sent a costly one, waits for its turn behind the requests of others.
+nothing more is read, nor while the client does not take its answers. A large request, each of a
+connection that has lately sent a costly one, and what is read late wait for turns, by client.
 """
 
 from __future__ import annotations
@@ -95,8 +95,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Requests in line: frames as they came, and reads that have waited."""
         self._line_bytes = 0
         self._is_turn_due, self._held_bytes, self.address = False, 0, ""
-        self._closing = False
-        self._is_last = False
+        self._closing = self._is_last = False
         self.heard_s = self._loop.time()
         self.closing_s: float | None = None
 
@@ -124,14 +123,13 @@ class ClientConnection(asyncio.BufferedProtocol):
     def _take(self, data: bytes) -> None:
         if self._closing:
             return
-        figures = self._figures
-        size = len(data)
+        figures, size, line = self._figures, len(data), self._line
         figures.bytes_in += size
-        line = self._line
         if (
             not line
             and not self._held_bytes
             and HEAD_BYTES < size <= self._at_once_bytes_max
+            and not self._readers.is_late
             and length_at(data)[0] == size - HEAD_BYTES
         ):
             # One whole frame: the most common case by far, and nothing of a turn is needed for it.
@@ -234,7 +232,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.give_up(self._frames.refused, "protocol")
 
     def _may_begin(self) -> bool:
-        return self._readers is not BY_LOOP or self._context.turns.may_begin()
+        readers = self._readers
+        return self._context.turns.may_begin() if readers is BY_LOOP else not readers.is_late
 
     def _wait_for_turn(self) -> None:
         self._pause_reading()

@@ -1,7 +1,8 @@
 """
 Operator queries: the user partitions of a metadata partition, and the state image of one.
 
-Both take several turns of the event loop. Invariant: an answer was true at one admitted moment: the
+Both take several turns of the event loop, and a client has one of them in work at a time: hundreds
+that wait would all work in each turn. Invariant: an answer was true at one admitted moment: the
 gate admits once more at the end, and nothing awaits after that.
 """
 
@@ -51,13 +52,15 @@ async def list_partitions(
 ) -> object:
     """Return the user partitions of metadata partition *place* with keys above *after*."""
     reads, count_max = session.reads(), min(limit, PAGE_MAX)
-    with while_served(session, session.engine()):
-        while True:
-            shard = reads.place(place)
-            found = await _lowest(shard, after, count_max + 1)
-            if reads.place(place) is shard:
-                break
-    return summary_page_value(_page(reads, shard, found, count_max, bytes_max))
+    async with session.long_turn:
+        await asyncio.sleep(0)  # the one before has used up its turn
+        with while_served(session, session.engine()):
+            while True:
+                shard = reads.place(place)
+                found = await _lowest(shard, after, count_max + 1)
+                if reads.place(place) is shard:
+                    break
+        return summary_page_value(_page(reads, shard, found, count_max, bytes_max))
 
 
 async def _lowest(shard: Shard, after: bytes | None, count: int) -> list[TopicIdPartition]:
@@ -122,8 +125,10 @@ class OpenImage:
         self.close()
         self._is_being_made = True
         try:
-            with while_served(session, session.engine()):
-                position, data = await self._make(session, partition)
+            async with session.long_turn:
+                await asyncio.sleep(0)  # the one before has used up its turn
+                with while_served(session, session.engine()):
+                    position, data = await self._make(session, partition)
         except BaseException:
             self._hold(0)
             raise

@@ -9,7 +9,7 @@ has one turn in a round, as a client with one; clients before hello share one.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -28,11 +28,12 @@ class TurnTaker(Protocol):
 
 
 class RequestScheduler:
-    __slots__ = ("_clients", "_is_due", "_is_open", "_now_s", "_until_s", "_waiting")
+    __slots__ = ("_clients", "_is_due", "_is_open", "_long", "_now_s", "_until_s", "_waiting")
 
     def __init__(self, now_s: Callable[[], float] = perf_counter) -> None:
         self._now_s = now_s
         self._clients: OrderedDict[str, deque[TurnTaker]] = OrderedDict()
+        self._long: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._waiting = 0
         self._is_due = False
         self._is_open = False
@@ -55,6 +56,10 @@ class RequestScheduler:
         self._clients.setdefault(connection.client_name, deque()).append(connection)
         self._waiting += 1
         self._ask_for_round()
+
+    def long_turn(self, client_name: str) -> asyncio.Lock:
+        """Return the turn of a client's requests that work in several turns of the event loop."""
+        return self._long[client_name]
 
     def _ask_for_round(self) -> None:
         if not self._is_due:

@@ -49,6 +49,7 @@ from rlmm.wire.value_checks import uint63
 from rlmm.wire.values import read_partition
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Mapping
 
     from rlmm.access.authentication import Authenticator
@@ -115,6 +116,10 @@ class ClientSession:
         client = self._client
         assert client is not None
         return client
+
+    @property
+    def long_turn(self) -> asyncio.Lock:
+        return self._context.turns.long_turn(self.client.name)
 
     @property
     def limited_name(self) -> str:

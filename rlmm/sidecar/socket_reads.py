@@ -41,6 +41,8 @@ class SocketReaders:
         self._is_turn = False
         self._left: list[tuple[int, int]] = []
         """Sockets that had data when the turn before ended by time: they are read first."""
+        self.is_late = False
+        """Whether such sockets are read now: each answer of them may take as long as a turn."""
         self._loop.add_reader(self._epoll.fileno(), self._turn)
 
     def begin(self, take: Take, transport: asyncio.Transport) -> int:
@@ -96,6 +98,7 @@ class SocketReaders:
 
     def _take_all(self) -> None:
         takers, read, answers = self._takers, os.read, self._answers
+        self.is_late = bool(self._left)
         ready = iter(self._left or self._epoll.poll(0, _SOCKETS_MAX))
         self._left = []
         now_s = perf_counter()
@@ -151,6 +154,8 @@ def _write(fd: int, data: bytes, transport: asyncio.Transport) -> None:
 
 class EventLoopSockets:
     """Offers the same interface for sockets that the event loop reads and writes."""
+
+    is_late = False
 
     def begin(self, take: Take, transport: asyncio.Transport) -> int:
         del take, transport

@@ -3,6 +3,7 @@ The log lines of the service. Other packages log through the standard library al
 
 May be imported by `rlmm.cli`, `rlmm.config`.
 
+- `line_thread`: Lines handed to the system by a thread, so that no reader holds up the service.
 - `logs`: Log lines on a stream.
 - `redaction`: The removal of names from log lines.
 - `repeats`: Repeats of log lines, and the count of those not written.

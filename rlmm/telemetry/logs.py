@@ -24,6 +24,7 @@ import structlog
 from rlmm.base.log_context import IS_ANSWER, bound_fields
 from rlmm.base.visible_text import visible
 from rlmm.errors import InvalidArgument
+from rlmm.telemetry.line_thread import LineThread
 from rlmm.telemetry.repeats import LineKind, RepeatedLines
 from rlmm.telemetry.settings import LogFormat, LoggingSettings, LogLevel
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
     from rlmm.telemetry.repeats import RepeatCount
+
+    LineStream = TextIO | LineThread
 
 _TICK_S = 1.0
 """How often windows of repeats are looked at when nothing is logged."""
@@ -44,18 +47,19 @@ _INDENT = "    "
 @dataclass(frozen=True, slots=True)
 class LinesStatistics:
     written: Mapping[str, int]
-    """By level; the counts of repeats are lines as well."""
+    """By level, of lines that the stream took; the counts of repeats are lines as well."""
     suppressed: int
     failed: int
-    """Lines whose writing failed: the stream is closed, its reader is gone, the disk is full."""
+    """Lines whose writing failed: the stream is closed, its reader is gone or stands still, the
+    disk is full."""
     last_failure: str
 
 
-class LogLines(logging.StreamHandler[TextIO]):
+class LogLines(logging.StreamHandler["LineStream"]):
     """A handler that writes lines to a stream and limits repeats; `run` reports held-back lines."""
 
     def __init__(
-        self, stream: TextIO, settings: LoggingSettings, now_ms: Callable[[], int]
+        self, stream: LineStream, settings: LoggingSettings, now_ms: Callable[[], int]
     ) -> None:
         super().__init__(stream)
         self._settings = settings
@@ -103,9 +107,20 @@ class LogLines(logging.StreamHandler[TextIO]):
         return self._settings.format
 
     def statistics(self) -> LinesStatistics:
-        return LinesStatistics(
-            dict(self._written), self._suppressed, self._failed, self._last_failure
-        )
+        failed, last_failure = self._failed, self._last_failure
+        if isinstance(self.stream, LineThread):
+            failed += self.stream.failed
+            last_failure = last_failure or self.stream.last_failure
+        return LinesStatistics(dict(self._written), self._suppressed, failed, last_failure)
+
+    def wait_room(self) -> bool:
+        """Wait until a line that may wait has room; false where the stream takes none for long."""
+        return not isinstance(self.stream, LineThread) or self.stream.wait_room()
+
+    def drain(self) -> None:
+        """Wait until the lines are written, or their reader takes none for some seconds."""
+        if isinstance(self.stream, LineThread):
+            self.stream.end()
 
     def change(self, settings: LoggingSettings) -> None:
         """Apply *settings*; levels of `set_level` that the settings do not name stay."""
@@ -156,7 +171,7 @@ class LogLines(logging.StreamHandler[TextIO]):
 @contextmanager
 def set_up(
     settings: LoggingSettings,
-    stream: TextIO | None = None,
+    stream: LineStream | None = None,
     *,
     now_ms: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000,
 ) -> Iterator[LogLines]:
@@ -198,7 +213,7 @@ def set_level(module: str, level: str | None) -> None:
     logging.getLogger(module).setLevel(logging.NOTSET if level is None else level.upper())
 
 
-def is_json(form: LogFormat, stream: TextIO | None) -> bool:
+def is_json(form: LogFormat, stream: LineStream | None) -> bool:
     return form is LogFormat.JSON or (form is LogFormat.AUTO and not _is_terminal(stream))
 
 
@@ -216,11 +231,11 @@ def _nowhere() -> TextIO:
     return stream
 
 
-def _is_terminal(stream: TextIO | None) -> bool:
+def _is_terminal(stream: LineStream | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
-def _formatter(form: LogFormat, stream: TextIO) -> logging.Formatter:
+def _formatter(form: LogFormat, stream: LineStream) -> logging.Formatter:
     is_terminal = _is_terminal(stream)
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.ExtraAdder(),

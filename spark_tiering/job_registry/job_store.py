@@ -168,6 +168,8 @@ def read_fields(content: bytes | None) -> dict[str, Any] | None:
         return None
     try:
         found = json.loads(content)
+        # Half a character, which JSON can name, could not be written into the next record.
+        json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -14,7 +14,7 @@ from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotPublishable
 from rlmm.metadata import open_record_set as opened
 from rlmm.metadata.encoding import encode
-from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.python_shard import EPOCHS_FEW, PythonShard
 from rlmm.metadata.record_layout import EPOCHS_MAX
 from rlmm.metadata.report import Tally
 from rlmm.pump.settings import PumpSettings
@@ -23,7 +23,7 @@ from rlmm.records import records
 from rlmm.records.compression import Compression
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
-from tests.support.builders import started
+from tests.support.builders import finished, started
 from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, World, until_open
 from tests.support.records.hostile_sets import (
@@ -46,6 +46,11 @@ READ_AT_ONCE_MAX = 500
 APPLIED_AT_ONCE_MAX = 32
 STEPS_MIN = {"60000 tiny records": 60_000 // APPLIED_AT_ONCE_MAX, "500000 headers": 1_000}
 ANY_HISTORY = EngineSettings(memory=ROOM, pump=PumpSettings(undecodable_share_max=1))
+
+
+def range_of(count: int) -> dict[int, int]:
+    """Return *count* leader epochs, each of one offset."""
+    return {number: number for number in range(count)}
 
 
 def step_by_step(data: bytes) -> tuple[PythonShard, int]:
@@ -117,9 +122,19 @@ def test_large_batch_when_its_records_are_used_up_then_are_those_of_the_batch(
     assert shard.statistics().tally == Tally(applied=20)
 
 
+def test_events_of_a_partition_with_many_leader_epochs_when_applied_then_end_a_slice_each() -> None:
+    """An event that changes thousands of leader epochs is not applied in one go with others."""
+    count = EPOCHS_FEW + 1
+    values = [encode(started(number, 0, count, range_of(count))) for number in range(3)]
+    values += [encode(finished(number)) for number in range(3)]
+    shard, calls = step_by_step(build_batch(records_of(values, 0), 0))
+    assert shard.statistics().tally == Tally(applied=6)
+    assert calls >= len(values)
+
+
 def test_segment_with_too_many_leader_epochs_when_published_then_is_refused() -> None:
     """A writer is refused what a reader would set aside."""
-    most = {number: number for number in range(EPOCHS_MAX)}
+    most = range_of(EPOCHS_MAX)
     assert len(encode(started("s", 0, EPOCHS_MAX, most))) > 13 * EPOCHS_MAX
     with pytest.raises(NotPublishable, match="10001 leader epochs, at most 10000"):
         encode(started("s", 0, EPOCHS_MAX, {**most, EPOCHS_MAX: EPOCHS_MAX}))

@@ -16,6 +16,7 @@ import click
 
 from rlmm.access.authentication import Authenticator
 from rlmm.access.tokens import own_token
+from rlmm.base.clock import suspend_aware_loop
 from rlmm.base.threads import in_own_thread
 from rlmm.base.version import __version__
 from rlmm.cli.common.config_options import source_options
@@ -38,6 +39,7 @@ from rlmm.process.wiring import (
     sidecar_of,
     token_file_of,
 )
+from rlmm.telemetry.line_thread import line_thread
 from rlmm.telemetry.logs import is_json, set_up
 from rlmm.telemetry.settings import LogFormat, LoggingSettings
 
@@ -82,9 +84,13 @@ def serve_command(*, sources: ConfigurationSources) -> None:
         configuration = sources.load()
         config = configuration.config
         form = config.logging.format
-        with set_up(config.logging) as lines:
+        with (
+            line_thread(sys.stderr) as writer,
+            set_up(config.logging, writer) as lines,
+            asyncio.Runner(loop_factory=suspend_aware_loop) as runner,
+        ):
             try:
-                asyncio.run(_serve_to_the_end(sources, configuration, lines, early))
+                runner.run(_serve_to_the_end(sources, configuration, lines, early))
             finally:
                 form = lines.form
     except RlmmError as error:
@@ -133,6 +139,7 @@ async def _serve(
         # It would lie in the data folder, which does not answer.
         _log.warning("no token is made for this machine's own user before the data folder answers")
     door, token_file = await asyncio.to_thread(_door, configuration, None if is_later else own)
+    door.audit.wait_room = lines.wait_room
     engines = engines_of(configuration)
     sidecar = sidecar_of(configuration, engines, door)
     broker_log = await asyncio.to_thread(broker_log_of, configuration)
@@ -247,10 +254,8 @@ async def _own_token_later(
 def _leave(error: RlmmError, lines: LogLines) -> NoReturn:
     """Exit the process at once if threads hang, because the interpreter would wait for them."""
     lines.tell_repeats(is_end=True)
+    lines.drain()
     _tell(error, lines.form)
-    logging.shutdown()
-    if sys.stderr is not None:
-        sys.stderr.flush()
     os._exit(error.exit_code)
 
 
@@ -267,10 +272,14 @@ def _end(error: RlmmError, form: LogFormat) -> NoReturn:
 
 def _tell(error: RlmmError, form: LogFormat) -> None:
     """Print the last line in the format of the lines before it: JSON or text, never both."""
-    if not is_json(form, sys.stderr):
-        with suppress(OSError):  # stderr may be closed; the exit code still reports the error
-            click.echo(error_line(error), err=True)
-        return
-    with set_up(LoggingSettings(format=form)):
-        fields = {"error": error.code, "exit_code": error.exit_code}
-        _log.critical("%s: %s", error.code, " ".join(str(error).split()), extra=fields)
+    with line_thread(sys.stderr) as writer:
+        if not is_json(form, sys.stderr):
+            if writer is not None:
+                writer.write(f"{error_line(error)}\n")
+                return
+            with suppress(OSError):  # stderr may be closed; the exit code still reports the error
+                click.echo(error_line(error), err=True)
+            return
+        with set_up(LoggingSettings(format=form), writer):
+            fields = {"error": error.code, "exit_code": error.exit_code}
+            _log.critical("%s: %s", error.code, " ".join(str(error).split()), extra=fields)

@@ -188,3 +188,22 @@ def test_audit_when_refusals_flood_then_writes_have_room_and_the_loss_is_told(
         "audit: write",
         "5 entries of the audit log were not written: too many waited",
     ]
+
+
+def test_audit_when_the_stream_takes_nothing_then_entries_wait_in_their_order(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Entries are kept while there is no room, and written, the oldest first, when there is."""
+    caplog.set_level(logging.INFO)
+    log, peer = AuditLog(), Peer("tcp", address="192.0.2.7")
+    client = door().identify(Peer("unix", uid=0), None)
+    log.wait_room = lambda: False
+    log.note("write", client, peer, offset=1)
+    log.refuse("request", client, peer, TooBusy("too many"))
+    log.note("write", client, peer, offset=2)
+    assert not log.flush()
+    assert caplog.records == []
+    log.wait_room = lambda: True
+    assert log.flush()
+    assert [vars(one)["action"] for one in caplog.records] == ["write", "request", "write"]
+    assert log.lost == 0

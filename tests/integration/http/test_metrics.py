@@ -137,6 +137,16 @@ def test_metrics_when_named_then_as_prometheus_asks() -> None:
         assert all(re.fullmatch(r"[a-z_]+", label) for label in metric.labels), metric.name
 
 
+async def test_metrics_when_asked_in_a_form_that_there_cannot_be_then_have_the_usual_one() -> None:
+    """A version that is no number is no fault of the service."""
+    async with World(PLACES).engine() as engine, showing(engine) as client:
+        answer = await client.get(
+            "/metrics", headers={"Accept": "application/openmetrics-text; version=one"}
+        )
+        assert answer.status == 200
+        assert answer.headers["Content-Type"].startswith("text/plain")
+
+
 async def test_metrics_when_asked_as_openmetrics_then_they_are() -> None:
     """Prometheus gets the requested format, with a help text for each family."""
     world = World(PLACES)

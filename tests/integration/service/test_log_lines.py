@@ -30,6 +30,20 @@ async def run(self):
 LogLines.run = run
 main()
 """
+FLOODING = """
+import asyncio, logging, os, signal
+from rlmm.cli.main import main
+from rlmm.telemetry.logs import LogLines
+
+async def run(self):
+    for number in range(2_000):
+        logging.getLogger(f"rlmm.tests.{number}").warning("x" * 100)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.Event().wait()
+
+LogLines.run = run
+main()
+"""
 MESSAGE = "part-failed: log lines has failed: RuntimeError: out of order"
 UNREADABLE = ("--pump-read-bytes", "0")
 
@@ -121,6 +135,24 @@ async def test_last_line_when_stderr_is_closed_then_the_exit_code_says_it(tmp_pa
         assert await served.end() == 5
     async with serving(tmp_path, *UNREADABLE, before=closed) as served:
         assert await served.end() == 2
+
+
+@pytest.mark.slow
+async def test_lines_when_nobody_reads_them_then_the_service_goes_on(tmp_path: Path) -> None:
+    """A reader of the lines that stands still holds up neither the service nor its end."""
+    ours, theirs = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", FLOODING, "serve", cwd=tmp_path, stderr=theirs,
+        env={**os.environ, **NO_PORTS, "PYTHONPATH": str(tree.ROOT)},
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        async with asyncio.timeout(60):
+            assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+        os.close(ours)
 
 
 async def test_notice_of_a_java_file_when_serving_then_is_a_log_line(tmp_path: Path) -> None:

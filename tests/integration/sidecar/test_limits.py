@@ -12,16 +12,19 @@ import pytest
 
 from rlmm.errors import InvalidArgument, ProtocolError, TooBusy
 from rlmm.sidecar.listener import files_for
+from rlmm.sidecar.request_scheduler import RequestScheduler
+from rlmm.sidecar.socket_reads import SocketReaders
 from rlmm.wire.framing import frame
 from rlmm.wire.messages import request_frame
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.server.frame_servers import listening
+from tests.support.server.frame_servers import listening, serving_world
 from tests.support.server.raw_frames import connected, greeted, wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from rlmm.sidecar.request_scheduler import TurnTaker
     from tests.support.server.frame_servers import Listening
 
 PLACES = 2
@@ -80,6 +83,27 @@ async def test_pipeline_when_longer_than_a_turn_then_neighbours_have_theirs_betw
         assert served.sidecar.statistics().answered[method] < 300
         assert (await greedy.answer(ids[-1])).error is None
         assert served.sidecar.statistics().answered[method] == 300
+
+
+async def test_requests_when_read_late_then_are_answered_in_turns_of_their_clients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A socket that a turn has left over has its requests answered by client, one or many."""
+    waited: list[str] = []
+    wait = RequestScheduler.wait
+
+    def noted(self: RequestScheduler, connection: TurnTaker) -> None:
+        waited.append(connection.client_name)
+        wait(self, connection)
+
+    late = property(lambda _: True, lambda _, is_late: None)
+    monkeypatch.setattr(SocketReaders, "is_late", late, raising=False)
+    monkeypatch.setattr(RequestScheduler, "wait", noted)
+    async with serving_world(World(1)) as served, greeted(served.path) as client:
+        assert await client.call("ping") is None
+        requests = [client.send("ping") for _ in range(3)]
+        assert all([(await client.answer(one)).error is None for one in requests])
+    assert len(waited) >= 3
 
 
 async def test_frame_when_announced_too_large_then_refused_before_it_comes() -> None:

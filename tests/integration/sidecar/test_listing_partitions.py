@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -176,6 +176,38 @@ async def test_partitions_when_many_then_others_have_turns(monkeypatch: pytest.M
         assert (statistics.waiting, statistics.answered["list_partitions"]) == (1, 0)
         answer = await client.answer(asked)
         assert len(read_summary_page(answer.result).summaries) == len(every)
+
+
+async def test_partitions_when_a_client_asks_for_many_lists_then_one_is_in_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Lists that a client asks for in a row are made one after the other, and all are answered."""
+    in_work, most = 0, 0
+    lowest = looking._lowest
+
+    async def watched(*arguments: Any) -> list[TopicIdPartition]:
+        nonlocal in_work, most
+        in_work += 1
+        most = max(most, in_work)
+        try:
+            return await lowest(*arguments)
+        finally:
+            in_work -= 1
+
+    monkeypatch.setattr(looking, "_PIECE", 10)
+    monkeypatch.setattr(looking, "_lowest", watched)
+    world = World(1)
+    every = fill(world, 30)
+    async with (
+        serving_world(world) as served,
+        greeted(served.path) as one,
+        greeted(served.path) as two,
+    ):
+        asked = [(each, each.send("list_partitions", 0, None, 100)) for each in (one, two) * 20]
+        for each, request in asked:
+            answer = await each.answer(request)
+            assert len(read_summary_page(answer.result).summaries) == len(every)
+    assert most == 1
 
 
 async def test_partitions_when_the_gate_closes_while_they_are_looked_through_then_no_page() -> None:

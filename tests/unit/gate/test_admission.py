@@ -38,6 +38,12 @@ def progress(
     return ReplayProgress(PLACE, position, target, 0, log_end, 0.0)
 
 
+def knowing() -> PythonShard:
+    shard = PythonShard(PLACE)
+    shard.apply_event(started(1))
+    return shard
+
+
 def loading(**options: int) -> Gate:
     gate = Gate(**options)
     gate.connect(COUNT)
@@ -49,6 +55,7 @@ def loading(**options: int) -> Gate:
 
 def opened() -> Gate:
     gate = loading()
+    gate.set_shard(PLACE, knowing())
     gate.take_fact(PLACE, CaughtUp(), progress(0, 0, 0))
     return gate
 
@@ -205,14 +212,6 @@ def test_f6_gate_when_the_topic_is_gone_then_is_not_ready_and_says_why() -> None
     assert gate.state(PLACE) is None
 
 
-def test_place_when_the_count_changes_then_is_computed_anew() -> None:
-    """A changed partition count drops the remembered metadata partitions."""
-    gate = opened()
-    assert gate.place_of(TP) == PLACE
-    gate.connect(COUNT + 3)
-    assert gate.place_of(TP) == metadata_partition_for(TP.topic_id, TP.partition, COUNT + 3)
-
-
 @pytest.mark.parametrize("error", [Stopped, PumpFailed], ids=lambda kind: kind.code)
 def test_f26_gate_that_has_ended_refuses_everything(error: type[Stopped | PumpFailed]) -> None:
     """An ended gate refuses every question, whatever its state was."""
@@ -367,7 +366,7 @@ def test_who_was_let_in_when_another_shard_is_held_then_is_answered_from_that() 
     """The answer comes from the new shard, never from the former one."""
     gate = opened()
     before = gate.admit(TP), gate.admit_stored(TP)
-    gate.set_shard(PLACE, PythonShard(PLACE))
+    gate.set_shard(PLACE, knowing())
     after = gate.admit(TP), gate.admit_stored(TP)
     assert not {id(shard) for shard in before} & {id(shard) for shard in after}
 

@@ -28,6 +28,8 @@ from tests.support.builders import TOPIC_ID, tp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+DIGITS = "9" * 5_000
+"""Python refuses to read a number of so many."""
 NOW_MS = 1_800_000_000_000
 OTHER_ID = Uuid(bytes(range(16)))
 
@@ -69,16 +71,19 @@ def test_time_when_no_zone_is_said_is_utc_wherever_the_machine_stands(
 
 REFUSED: dict[Callable[[str], object], tuple[str, tuple[str, ...]]] = {
     lambda text: parse_time(text, NOW_MS): (
-        "-7d or now", ("", "yesterday", "7d", "-7", "-7y", "2023-13-01", "1e3", "٣")
+        "-7d or now", ("", "yesterday", "7d", "-7", "-7y", "2023-13-01", "1e3", "٣", DIGITS,
+                       f"-{DIGITS}w")
     ),
     lambda text: parse_at(text, NOW_MS): (
-        "", ("-5", "7:", ":5", "7:1500,7:2", "7:-1", "x:1", "")
+        "", ("-5", "7:", ":5", "7:1500,7:2", "7:-1", "x:1", "", DIGITS, f"7:{DIGITS}")
     ),
-    parse_topic_partitions: ("", ("t1:a", "t1:1-2-3", "t1:1:2", "t1: 1", "(:1")),
+    parse_topic_partitions: ("", ("t1:a", "t1:1-2-3", "t1:1:2", "t1: 1", "(:1", f"t1:{DIGITS}")),
     parse_partition: (
         "orders-3", ("orders", "orders-", "-3", "orders-x", "orders-99999999999", "")
     ),
-    parse_position: ("", ("orders-3", "orders-3@", "orders-3@-1", f"orders-3@{2**63}", "@5")),
+    parse_position: (
+        "", ("orders-3", "orders-3@", "orders-3@-1", f"orders-3@{2**63}", "@5", f"t-3@{DIGITS}")
+    ),
     parse_segment: ("", ("", "orders-3/", "x" * 23, "a b", "orders/AAAA")),
 }  # fmt: skip
 

@@ -101,6 +101,22 @@ async def test_observer_when_the_log_is_cut_and_grows_back_then_reads_it_anew(
         assert await read_until(observer, 0, 1, 2) == [(1, b"else")]
 
 
+async def test_observer_when_the_log_is_cut_between_two_looks_then_notices(tmp_path: Path) -> None:
+    """The observer knows the last batch of a look by the next one, whatever grew in its place."""
+    async with owner_and_observer(tmp_path) as (owner, observer):
+        (path,) = (tmp_path / f"{TOPIC}-0").glob("*.log")
+        size = path.stat().st_size
+        await owner.append(0, b"lost", timeout_s=ANSWER_S)
+        assert (await observer.bounds([0], timeout_s=ANSWER_S))[0] == LogBounds(0, 2)
+        with path.open("r+b") as file:
+            file.truncate(size)
+            file.seek(size)
+            for offset, value in ((1, b"else"), (2, b"more")):
+                file.write(build_batch(records_of([value], offset, START_MS + 1), offset))
+        log = await observer._registry.look_again(TOPIC, 0)
+        assert log.is_replaced
+
+
 async def test_observer_when_the_owner_makes_the_log_anew_then_says_that_it_is_another(
     tmp_path: Path,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 
 import pytest
@@ -21,6 +22,8 @@ CF, DS, DF = (
 
 KEY = value_bytes.NAME + value_bytes.TOPIC_ID + value_bytes.PARTITION
 NO_DELETE = b"\xff"
+CPU_S_MAX = 5.0
+"""Far above what a sound way of reading takes, and below what one that copies sets takes: 15 s."""
 IDS = [bytes(15) + bytes((number,)) for number in range(5)]
 HUGE = b"\x80\x80\x80\x80\x80\x80\x80\x80\x10"
 ENDLESS = b"\xff" * 9 + b"\x01"
@@ -241,6 +244,19 @@ def test_partition_image_when_it_lies_then_names_the_rule(image: bytes, message:
     with pytest.raises(ImageCorrupt, match=message) as caught:
         read_partition_image(image)
     assert len(str(caught.value)) < 500
+
+
+def test_partition_image_when_many_epochs_list_one_segment_then_is_read_soon() -> None:
+    """The cost of reading grows with the length of the image, whatever stands in it."""
+    count = 100_000
+    others = (epoch_of(10 + number, None, (), (0,)) for number in range(count))
+    epochs = varint(count + 1) + epoch_of(0, None) + b"".join(others)
+    row = row_of(started(1, 0, 99, {0: 0}))
+    image = image_of(rows=rows_of([(1, row)]), epochs=epochs)
+    before_s = time.thread_time()
+    state = read_partition_image(image)
+    assert time.thread_time() - before_s < CPU_S_MAX
+    assert state.strays == {IDS[1]: frozenset(range(10, 10 + count))}
 
 
 def shard_of(

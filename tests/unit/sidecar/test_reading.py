@@ -236,3 +236,27 @@ async def test_turn_when_its_time_is_over_then_the_other_sockets_are_read_in_the
             turns.append(len(order))
         assert set(order) == set(found)
         assert max(after - before for before, after in pairwise([0, *turns])) == 1
+
+
+async def test_sockets_when_a_turn_has_left_them_then_are_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is read behind a costly request of another socket is late, and what comes later not."""
+    now_s = 0.0
+    monkeypatch.setattr(socket_reads, "perf_counter", lambda: now_s)
+    with guests(3) as found:
+        late: list[bool] = []
+
+        def take(guest: Guest, _: bytes) -> None:
+            nonlocal now_s
+            now_s += 0.0 if late else socket_reads.TURN_S
+            late.append(guest._readers.is_late)
+
+        for guest in found:
+            guest.pause()
+            guest.resume(partial(take, guest))
+            guest.far.send(b"x")
+        await turn()
+        found[0].far.send(b"y")
+        await turn()
+        assert late == [False, True, True, False]

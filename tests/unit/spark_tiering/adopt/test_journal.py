@@ -37,6 +37,7 @@ SPOILED = {
     "a setting that no window changes": ("before", {"segment.bytes": "1"}),
     "a partition that is no number": ("logStarts", {"x": 1}),
     "a job that is none": ("jobId", "../../claims"),
+    "a value that no journal could hold": ("before", {"retention.ms": "\ud800"}),
 }
 
 
