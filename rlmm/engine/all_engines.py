@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_log = logging.getLogger("rlmm.all_engines")
+_log = logging.getLogger(__name__)
 
 
 async def flush_all(engines: Mapping[str, Engine]) -> dict[str, FlushResult]:

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
     from rlmm.snapshot.atomic import SnapshotDisk
 
-_log = logging.getLogger("rlmm.engine")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Report = Callable[[Mapping[str, "SnapshotOutcome"], int], Awaitable[None]]
     """Takes snapshot results by engine, and when they began, in ns of `time.monotonic`."""
 
-_log = logging.getLogger("rlmm.engines")
+_log = logging.getLogger(__name__)
 
 PROCESS_PARTS = EngineParts(set_apart=gc.freeze)
 """For engines in a process that runs nothing else."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rlmm.snapshot.settings import SnapshotSettings
     from rlmm.snapshot.store import RestoredSnapshot, StoreStatistics
 
-_log = logging.getLogger("rlmm.keeper")
+_log = logging.getLogger(__name__)
 
 _COUNTS_STALL_S = 30.0
 """Longest time without a byte of the headers that hold partition counts."""

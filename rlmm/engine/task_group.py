@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_log = logging.getLogger("rlmm.parts")
+_log = logging.getLogger(__name__)
 
 _GIVING_UP_SHARE = 0.05
 """Share of a time in which cancelled work may end."""

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger(__name__)
-_protocol_log = logging.getLogger("rlmm.http.protocol")
 
 _BACKLOG: Final = 128
 
@@ -169,10 +168,10 @@ class RequestProtocol(web.RequestHandler):
     ) -> web.StreamResponse:
         """Answer where the application was not called or has failed; the connection ends then."""
         if isinstance(exc, HttpProcessingError) or status < 500:
-            _protocol_log.debug("a request could not be understood: %s", type(exc).__name__)
+            _log.debug("a request could not be understood: %s", type(exc).__name__)
             response = refusal(InvalidArgument(NO_HTTP), status)
         else:
-            _protocol_log.error("a request could not be answered", exc_info=exc)
+            _log.error("a request could not be answered", exc_info=exc)
             response = refusal(RlmmError("a fault of the service: its log says more"))
         if request.writer.output_size > 0:
             raise ConnectionError(message)
@@ -184,9 +183,7 @@ class RequestProtocol(web.RequestHandler):
     def log_exception(self, *args: Any, **kw: Any) -> None:
         error = kw.get("exc_info")
         if isinstance(error, (HttpProcessingError, web.RequestPayloadError)):
-            _protocol_log.debug(
-                "the rest of a request could not be understood: %s", type(error).__name__
-            )
+            _log.debug("the rest of a request could not be understood: %s", type(error).__name__)
         else:
             super().log_exception(*args, **kw)
 

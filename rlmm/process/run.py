@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rlmm.engine.service import Report
     from rlmm.engine.task_group import Run
 
-_log = logging.getLogger("rlmm.service")
+_log = logging.getLogger(__name__)
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SNAPSHOT_SIGNAL = signal.SIGUSR1

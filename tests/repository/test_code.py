@@ -48,6 +48,17 @@ def test_tasks_are_created_only_in_listed_sources() -> None:
     )
 
 
+def test_loggers_are_named_as_modules() -> None:
+    """A logger that a source names by a text is a module's, so that its level is set by module."""
+    modules = {".".join(path.with_suffix("").parts) for path in tree.python_files(*tree.PACKAGES)}
+    assert not [
+        f"{path}:{line}: {name}"
+        for path in tree.python_files(*tree.PACKAGES)
+        for line, name in rules.first_texts(tree.parse(path), "getLogger")
+        if name.partition(".")[0] in tree.PACKAGES and name not in modules
+    ]
+
+
 @pytest.mark.parametrize(
     ("rule", "folders"),
     [

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from rlmm.http.server import HttpServer
     from rlmm.telemetry.logs import LogLines
 
-_log = logging.getLogger("rlmm.cli.serve")
+_log = logging.getLogger(__name__)
 
 _POOL_S = 2.0
 """Time for threads to end after all else has."""

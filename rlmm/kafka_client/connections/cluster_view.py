@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rlmm.kafka_messages.cluster import ClusterMetadata, PartitionLeader
     from rlmm.metadata.ids import Uuid
 
-_log = logging.getLogger("rlmm.log.kafka.cluster")
+_log = logging.getLogger(__name__)
 
 _CANDIDATE_S = 3.0
 """How long one of several brokers may take to answer before the next is asked."""

@@ -49,6 +49,15 @@ def calls(tree: ast.Module, *names: str) -> list[str]:
     ]
 
 
+def first_texts(tree: ast.Module, name: str) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each call of *name* whose first argument is a text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called_name(node) == name and node.args:
+            text = node.args[0]
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                yield node.lineno, text.value
+
+
 def called_name(call: ast.Call) -> str:
     called = call.func
     return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
