@@ -59,6 +59,19 @@ def test_loggers_are_named_as_modules() -> None:
     ]
 
 
+def test_modules_are_imported_under_their_names() -> None:
+    """An alias of a module of ours is its name with `_module`, or `kinds` for one of findings."""
+    modules = {".".join(path.with_suffix("").parts) for path in tree.python_files(*tree.PACKAGES)}
+    assert not [
+        f"{path}:{line}: {name} as {alias}"
+        for path in tree.python_files()
+        for line, name, alias in rules.aliases(tree.parse(path))
+        if name in modules
+        and alias != f"{name.rpartition('.')[2]}_module"
+        and not (name.endswith("_findings") and alias.endswith("kinds"))
+    ]
+
+
 @pytest.mark.parametrize(
     ("rule", "folders"),
     [

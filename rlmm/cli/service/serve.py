@@ -25,7 +25,7 @@ from rlmm.cli.service.data_folder import DataFolder
 from rlmm.cli.snapshot.service_requests import SnapshotReports
 from rlmm.config.process import ServiceMode
 from rlmm.errors import ConfigError, RlmmError, StopTimedOut
-from rlmm.metrics.served_state import ServedState as Shown
+from rlmm.metrics.served_state import ServedState
 from rlmm.process.run import SNAPSHOT_SIGNAL, pool_over, serve
 from rlmm.process.systemd import SupervisorNotices
 from rlmm.process.wiring import (
@@ -136,7 +136,7 @@ async def _serve(
     engines = engines_of(configuration)
     sidecar = sidecar_of(configuration, engines, door)
     broker_log = await asyncio.to_thread(broker_log_of, configuration)
-    shown = Shown(
+    shown = ServedState(
         __version__,
         lines=lines.statistics,
         sidecar=sidecar.statistics,

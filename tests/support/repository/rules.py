@@ -82,6 +82,15 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
+def aliases(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
+    """Yield line, full name and alias of each `from a import b as c`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.asname:
+                    yield node.lineno, f"{node.module}.{alias.name}", alias.asname
+
+
 def undocumented_tests(tree: ast.Module) -> list[str]:
     return [
         f"line {function.lineno}: {function.name} states no fact"

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 
-from rlmm.cli.tier_common import progress_line as tier_progress
+from rlmm.cli.tier_common import progress_line as progress_line_module
 from rlmm.cli.tier_common.job_context import print_and_keep
 from rlmm.cli.tier_common.progress_line import LINE_S, REDRAW_S, ProgressLine, progress_line
 from rlmm.errors import ConfigError
@@ -153,8 +153,8 @@ def test_line_on_a_terminal_when_a_block_runs_then_is_shown_again_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The line is drawn again until the block ends."""
-    monkeypatch.setattr(tier_progress, "TICK_S", 0.001)
-    monkeypatch.setattr(tier_progress, "REDRAW_S", 0.0)
+    monkeypatch.setattr(progress_line_module, "TICK_S", 0.001)
+    monkeypatch.setattr(progress_line_module, "REDRAW_S", 0.0)
     shown = threading.Semaphore(0)
 
     class Terminal(io.StringIO):
