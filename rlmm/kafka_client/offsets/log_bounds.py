@@ -40,13 +40,13 @@ class BoundsQuestion:
     def __init__(
         self,
         cluster: ClusterConnection,
-        crew: TaskSet,
+        tasks: TaskSet,
         topic: str,
         topic_id: Uuid,
         partitions: Iterable[int],
     ) -> None:
         self._cluster = cluster
-        self._crew = crew
+        self._tasks = tasks
         self._topic = topic
         self._topic_id = topic_id
         self.answers: Answers = {
@@ -79,7 +79,7 @@ class BoundsQuestion:
             else:
                 by_leader[leader].append(partition)
         tasks = {
-            self._crew.start(
+            self._tasks.start(
                 self._ask_leader(leader, {at: view.epoch_of(at) for at in asked}),
                 f"bounds of broker {leader}",
             ): leader
