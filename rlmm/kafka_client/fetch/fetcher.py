@@ -168,7 +168,7 @@ class Fetcher:
             self._cluster.wish()
         fetch_position = self.fetch_position(partition)
         if fetch_position.timer is not None:
-            fetch_position.timer.cancel()  # a partition has one next attempt, whatever failed meanwhile
+            fetch_position.timer.cancel()  # a partition has one next attempt
         pause_s = fetch_position.failed(error)
         fetch_position.timer = asyncio.get_running_loop().call_later(
             pause_s, self._place_now, partition
