@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from rlmm.engine.engine import Engine
-    from rlmm.snapshot.schedule import FlushResult
+    from rlmm.snapshot.snapshot_writer import FlushResult
 
 Result = TypeVar("Result")
 

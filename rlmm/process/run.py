@@ -23,8 +23,8 @@ from rlmm.errors import PartFailed, RlmmError, StopTimedOut, first_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rlmm.engine.part_group import Run
     from rlmm.engine.service import Report
-    from rlmm.engine.task_group import Run
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.engine.service import Service, SnapshotOutcome
 from rlmm.errors import NotReady, PartFailed, RlmmError, SnapshotError, Unresolved, first_of
-from rlmm.snapshot.schedule import FlushResult
+from rlmm.snapshot.snapshot_writer import FlushResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

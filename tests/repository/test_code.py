@@ -20,7 +20,7 @@ MAY_CREATE_TASKS = {
     "rlmm/library/remote_log_metadata.py",
     "rlmm/kafka_client/connections/task_set.py",
     "rlmm/process/snapshot_once.py",
-    "rlmm/engine/task_group.py",
+    "rlmm/engine/part_group.py",
     "rlmm/pump/pump.py",
     "rlmm/process/run.py",
     "rlmm/sidecar/cluster_discovery.py",

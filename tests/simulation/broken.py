@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from rlmm.engine.engine import Engine
-from rlmm.engine.snapshot_wiring import SnapshotKeeper
+from rlmm.engine.snapshot_wiring import EngineSnapshots
 from rlmm.gate.admission import Gate, GatedShard
 from rlmm.gate.state import GateState, ShardGate
 from rlmm.kafka_client.fetch.partition_reads import AnsweredOffsets
@@ -325,7 +325,7 @@ BROKEN = (
     _broken("answer after a pause", "I2", Follower, "is_current", lambda _: True),
     _broken("believed snapshot", "I1 I2 I9", known_state, "holds_batch", _holds),
     _broken("inherited watermark", "I1", Follower, "_begin", _inherits),
-    _broken("another partition count", "I2", SnapshotKeeper, "confirm", _nothing),
+    _broken("another partition count", "I2", EngineSnapshots, "confirm", _nothing),
     _broken(
         *("epoch of whole answers", "I1 I2 I9", AnsweredOffsets, "epoch_before"),
         lambda answered, at: answered.leader_epoch if at == answered.next_offset else -1,

@@ -254,8 +254,8 @@ class Machine:
         return None if identity is None else identity.topic_id
 
     def _saved(self, engine: Engine) -> list[str]:
-        keeper = engine._keeper
-        store = None if keeper is None else keeper._store
+        snapshots = engine._snapshots
+        store = None if snapshots is None else snapshots._store
         life = self._topic.life
         if store is None or life is None:
             return []

@@ -20,7 +20,7 @@ from rlmm.cli.snapshot.service_requests import REPORTS_MAX, SnapshotReports, ask
 from rlmm.engine.service import SnapshotOutcome
 from rlmm.errors import ConfigError, NotReady
 from rlmm.log.replay_progress import ReplayHistory
-from rlmm.snapshot.schedule import FlushResult
+from rlmm.snapshot.snapshot_writer import FlushResult
 from tests.support.engine.snapshots import (
     IDENTITY,
     file_of,

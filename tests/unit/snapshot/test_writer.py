@@ -13,8 +13,8 @@ import pytest
 
 from rlmm.errors import ConfigError, SnapshotRefused
 from rlmm.snapshot import disk_threads
-from rlmm.snapshot.schedule import SnapshotWriter
 from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.snapshot_writer import SnapshotWriter
 from tests.support.builders import started
 from tests.support.engine.snapshots import (
     FREE,

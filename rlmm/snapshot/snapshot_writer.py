@@ -1,5 +1,5 @@
 """
-The schedule of snapshots: a task writes each partition whose position moved, once an interval.
+The snapshot writer: a task writes each partition whose position moved, once an interval.
 Each has its own time within the interval, which spreads the load on the disk.
 """
 
