@@ -63,13 +63,13 @@ class HttpApi:
         self,
         sources: ServedState,
         settings: HttpSettings,
-        entry: RequestAuthorizer,
+        authorizer: RequestAuthorizer,
         figures: HttpCounters,
         connections: Connections,
     ) -> None:
         self._sources = sources
         self._settings = settings
-        self._entry = entry
+        self._authorizer = authorizer
         self._figures = figures
         self._connections = connections
         self._metrics = MetricsPage(sources, settings, figures)
@@ -141,17 +141,17 @@ class HttpApi:
             client = None
             if self._is_guarded(route):
                 try:
-                    client = self._entry.identify(request)
+                    client = self._authorizer.identify(request)
                 except NotPermitted as error:
                     return refusal(error, 401)
                 try:
                     self._connections.enter(request.protocol, client)
                 except TooBusy as error:
-                    self._entry.refused("connection", client, request, error)
+                    self._authorizer.refused("connection", client, request, error)
                     response = refusal(error)
                     response.force_close()
                     return response
-                self._entry.admit(client, request)
+                self._authorizer.admit(client, request)
             values = read_parameters(route.parameters, request.query.items())
             asked = AuthorizedRequest(request, client, values)
             if route.asks is not AccessRule.READER:

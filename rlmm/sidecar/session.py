@@ -68,7 +68,7 @@ _RECEIVED_BYTES: Final = 256 * 1024
 class SessionContext:
     settings: SidecarSettings
     clusters: Clusters
-    door: Authenticator
+    authenticator: Authenticator
     figures: FrameServerCounters
     status: Callable[[Engine], Mapping[str, object]]
     server: str
@@ -126,17 +126,17 @@ class ClientSession:
 
     @property
     def refuses_unassigned(self) -> bool:
-        return self._context.door.refuses_unassigned
+        return self._context.authenticator.refuses_unassigned
 
     @property
     def is_welcome(self) -> bool:
-        return self._client is None or self._context.door.is_valid(self._client)
+        return self._client is None or self._context.authenticator.is_valid(self._client)
 
     def leave(self) -> None:
         self.image.close()
         self._leave_broker()
         if self._client is not None:
-            self._context.door.limits.leave(self._client)
+            self._context.authenticator.limits.leave(self._client)
 
     # ------------------------------------------------------------------------------- hello
 
@@ -147,17 +147,17 @@ class ClientSession:
         METHODS["hello"].require_count(args)
         hello = read_hello(args[0])
         version = agree(hello.versions)
-        door = self._context.door
-        client = door.identify(peer, hello.token)
-        audit = self._audit = RequestAudit(door.audit, client, peer)
+        authenticator = self._context.authenticator
+        client = authenticator.identify(peer, hello.token)
+        audit = self._audit = RequestAudit(authenticator.audit, client, peer)
         try:
             client.require_broker(hello.broker_id)
-            door.limits.enter(client)
+            authenticator.limits.enter(client)
         except (NotPermitted, TooBusy) as error:
             audit.refuse("connection", error)
             raise
         self.hello, self._client = hello, client
-        self.meter = audit.metered(door.limits.meter(client))
+        self.meter = audit.metered(authenticator.limits.meter(client))
         try:
             self._wake_log()
             engine = self.engine()
