@@ -77,7 +77,7 @@ class EngineSettings:
 class EngineParts:
     clock: Clock = SYSTEM_CLOCK
     make_shard: Callable[[int, int], Shard] = field(
-        default_factory=lambda: partial(PythonShard, kept_orders=PageOrderCache())
+        default_factory=lambda: partial(PythonShard, order_cache=PageOrderCache())
     )
     measure_memory: Callable[[], MemoryUsage] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK

@@ -187,7 +187,7 @@ def most_calls(history: History, size: int, act: Act) -> int:
     entry = history.state.epochs[0]
     entry.lookup(SPAN, history.state.rows)  # so that what is made at a first look-up is there
     if entry.slots.top is not None:
-        entry.look_for_stretches(history.state.rows)
+        entry.find_skips(history.state.rows)
     return max(calls_of(partial(act, history, size, number)) for number in range(TIMES))
 
 
