@@ -26,8 +26,8 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.snapshot.schedule import SnapshotWriter
 from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.snapshot_writer import SnapshotWriter
 from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 

@@ -14,8 +14,7 @@ from rlmm.errors import InvalidArgument, ProtocolError
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata
-from rlmm.wire import queries as questions
-from rlmm.wire import values
+from rlmm.wire import queries, values
 from rlmm.wire.value_checks import flag, mapping, refuse, uint63
 
 if TYPE_CHECKING:
@@ -133,8 +132,8 @@ def _one_segment(
 def segments_for(lookups: Collection[Lookup]) -> Call[list[SegmentMetadata | RlmmError | None]]:
     partitions = tuple(partition for partition, _, _ in lookups)
 
-    read = partial(questions.read_segment_answers, partitions)
-    args = [questions.lookup_value(*lookup) for lookup in lookups]
+    read = partial(queries.read_segment_answers, partitions)
+    args = [queries.lookup_value(*lookup) for lookup in lookups]
     return Call("segments_for", [args], read, tuple(dict.fromkeys(partitions)))
 
 
@@ -146,7 +145,7 @@ def highest_offset(partition: TopicIdPartition, epoch: int) -> Call[int | None]:
 def page(
     partition: TopicIdPartition, epoch: int | None, after: bytes | None, limit: int
 ) -> Call[SegmentPage]:
-    read = partial(questions.read_page, partition)
+    read = partial(queries.read_page, partition)
     asked = [values.partition_value(partition)]
     if epoch is None:
         return Call("list_segments", [*asked, after, limit], read, (partition,))
@@ -178,7 +177,7 @@ def ping() -> Call[None]:
 
 
 def read_token() -> Call[dict[int, int]]:
-    return Call("read_token", [], questions.read_token)
+    return Call("read_token", [], queries.read_token)
 
 
 def status() -> Call[Mapping[object, object]]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from rlmm.wire.hello import ClientHello, HelloAnswer
 
 _log = logging.getLogger(__name__)
-_takeover_log = logging.getLogger("broker_adapter.takeover")
 
 A = TypeVar("A")
 
@@ -60,11 +59,11 @@ class BrokerTakeover:
         self._times += 1
         self._figures.superseded += 1
         if not self.is_final:
-            _takeover_log.warning("at %s this broker's place is taken: %s", self._address, error)
+            _log.warning("at %s this broker's place is taken: %s", self._address, error)
             return Superseded(str(error))
         self._figures.has_given_up = True
         msg = f"{error}. Given up after it was said {self._times} times: a new client is needed"
-        _takeover_log.error("at %s this broker's place is taken: %s", self._address, msg)
+        _log.error("at %s this broker's place is taken: %s", self._address, msg)
         return Superseded(msg)
 
     def refuted(self) -> None:

@@ -22,8 +22,7 @@ from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.verdicts import Duplicate, Rejected
-from rlmm.wire import queries as questions
-from rlmm.wire import values
+from rlmm.wire import queries, values
 from rlmm.wire.methods import METHODS
 from rlmm.wire.options import read_read_options, read_wait_options, read_write_options
 from rlmm.wire.value_checks import flag, uint31, uint63
@@ -114,14 +113,14 @@ def _look_up(method: str) -> Callable[[_Request, Args], object]:
 
 def _segments_for(request: _Request, args: Args) -> object:
     answers: list[object] = []
-    for partition, epoch, offset in questions.read_lookups(args[0]):
+    for partition, epoch, offset in queries.read_lookups(args[0]):
         found: SegmentMetadata | RlmmError | None
         try:
             _require_lookup(epoch, offset)
             found = request.known(partition).segment_for(partition, epoch, offset)
         except RlmmError as error:
             found = error
-        answers.append(questions.segment_answer_value(found))
+        answers.append(queries.segment_answer_value(found))
     return answers
 
 
@@ -135,12 +134,12 @@ def _list_segments(request: _Request, args: Args) -> object:
     *where, after, limit = args
     epoch = uint31(where[1], "a leader epoch") if len(where) > 1 else None
     partition = values.read_partition(where[0])
-    key = questions.read_page_key(after)
+    key = queries.read_page_key(after)
     size = uint31(limit, "the limit of a page")
     if not size:
         raise InvalidArgument("the limit of a page must be above 0")
     page = request.known(partition).page(partition, epoch, after=key, limit=min(size, 1_000))
-    return questions.page_value(page)
+    return queries.page_value(page)
 
 
 def _remote_log_size(request: _Request, args: Args) -> object:

@@ -10,6 +10,7 @@ with the named rule as a switch, proves it.
 - `child`: A child process that answers in lines, each with a deadline.
 - `command`: `rlmm conformance`, and the engines by name.
 - `corpus`: Scenario files.
+- `data`: The corpus as JSON for any language.
 - `engine`: The interface of an implementation under test.
 - `event_forms`: Events as JSON and back.
 - `exec_engine`: An implementation in another process, asked by JSON lines.
@@ -23,7 +24,6 @@ with the named rule as a switch, proves it.
 - `runner`: The run of a corpus against an engine, and the proof of each documented difference.
 - `serve`: An engine of this process offered to another one.
 - `steps`: The operations of a scenario as typed values.
-- `data`: The corpus as JSON for any language.
 
 Nothing imports it.
 """

@@ -6,9 +6,9 @@ otherwise a made-up broker writes the segments, and no stock consumer reads them
 
 Nothing imports it.
 
+- `broker`: An unmodified broker: its jars, its process, its tools.
 - `command`: The command: the world, the screens in their order, the report.
 - `history`: `rlmm demo --history`, a recorded history in memory.
-- `broker`: An unmodified broker: its jars, its process, its tools.
 - `report`: The report, from plain values.
 - `screens`: The nine screens.
 - `world`: The service, the store and the records that the screens act on.

@@ -4,7 +4,6 @@ tier.
 
 May be imported by `rlmm_demo`.
 
-- `storage`: Tiered segments for programs.
 - `adopt`: The adoption of a live cluster's topics into the tier.
 - `copy_job`: A copy job.
 - `copy_plan`: The plan of a copy job, made before the job does anything.
@@ -20,6 +19,7 @@ May be imported by `rlmm_demo`.
 - `segment_reading`: The bytes of a segment, in a tier or in a broker's folder.
 - `segment_sources`: Sources of segments.
 - `segments`: Segments of a broker's log as input of copies.
+- `storage`: Tiered segments for programs.
 - `store_listing`: Listings of a store's objects.
 - `stores`: Object stores.
 - `tier_metadata`: The metadata of the tier, as a job needs it.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rlmm.access.roles import Peer
     from rlmm.access.settings import AccessSettings, TlsSettings
 
-_log = logging.getLogger("rlmm.access.door")
+_log = logging.getLogger(__name__)
 
 UNIX_CLIENT: Final = "unix-socket"
 OWN_CLIENT: Final = "own-token"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
-_log = logging.getLogger("rlmm.access.files")
+_log = logging.getLogger(__name__)
 
 _Read = TypeVar("_Read")
 _Seen = tuple[tuple[int, ...] | None, ...]

@@ -4,21 +4,20 @@ Small building blocks for every package: time, pauses, waiting, threads, locks.
 May be imported by every package above it in the layers of `pyproject.toml`.
 
 - `backoff`: The pauses between attempts, in one place.
-- `closing`: Objects that a `with` block closes.
 - `clock`: Time as everything here sees it.
+- `closing`: Objects that a `with` block closes.
 - `doorbell`: Tasks wait for a doorbell without polling.
 - `duration_histogram`: A histogram of durations.
 - `folder_lock`: A lock for one folder.
 - `java_properties`: Java's properties files, read as `java.util.Properties` reads them.
 - `log_context`: The context of log lines.
 - `loop_call`: A call that a thread makes on an event loop, and waits for.
-- `loopback`: Whether an address is this machine.
 - `loop_thread`: An event loop in a thread of its own, and blocking calls on it.
+- `loopback`: Whether an address is this machine.
 - `old_names`: Modules that moved, under their old names, for one version.
 - `private_files`: Owners and modes of files with secrets, and of the data folder.
 - `threads`: Threads for work that would block the event loop, and how a task waits for them.
 - `time_text`: Times, and times that passed, as people say them.
-- `private_files`: Files of a data folder, and files of strangers.
 - `topic_names`: Topic names, by the rule of Kafka's brokers.
 - `version`: The version of rlmm.
 - `visible_text`: Words of others, escaped for a terminal.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_log = logging.getLogger("rlmm.http.broker_log.served")
+_log = logging.getLogger(__name__)
 
 PIECE_BYTES: Final = 512 * 1024
 

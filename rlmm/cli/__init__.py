@@ -6,9 +6,9 @@ short table with `common.output`.
 
 May be imported by `rlmm.__main__`.
 
-- `main`: The command `rlmm`.
 - `answer_schemas`: The JSON schemas of answers, generated from their types.
 - `common`: The common part of all commands.
+- `main`: The command `rlmm`.
 - `printing`: The printing of answers.
 - `queries`: Commands that query the tiered state.
 - `service`: `rlmm serve`.

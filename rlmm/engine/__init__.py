@@ -10,9 +10,9 @@ May be imported by `rlmm.http`, `rlmm.library`, `rlmm.process`, `rlmm.sidecar`.
 - `engine`: The engine of one cluster: connects its parts.
 - `freshness`: Waits until an answer is as fresh as a question demands.
 - `log_opening`: Opens the log of an engine, and stands in for one that takes long.
+- `part_group`: Runs the parts of a process; the first failure ends them all.
 - `plan`: The plan of an engine, and the ways to open a log.
 - `service`: The engines of one process; adds and removes them while it runs.
 - `snapshot_wiring`: Connects the pump's states with the snapshots of the topic it follows.
 - `statistics`: Statistics and readiness of an engine as a whole.
-- `task_group`: Runs the parts of a process; the first failure ends them all.
 """

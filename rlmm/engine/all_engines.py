@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from rlmm.engine.engine import Engine
-    from rlmm.snapshot.schedule import FlushResult
+    from rlmm.snapshot.snapshot_writer import FlushResult
 
 Result = TypeVar("Result")
 
-_log = logging.getLogger("rlmm.all_engines")
+_log = logging.getLogger(__name__)
 
 
 async def flush_all(engines: Mapping[str, Engine]) -> dict[str, FlushResult]:

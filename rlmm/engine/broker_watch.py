@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition
 
-_log = logging.getLogger("rlmm.broker_watch")
+_log = logging.getLogger(__name__)
 
 _ANSWER_S = 30.0
 _FIRST_PAUSE_S = 1.0

@@ -12,7 +12,7 @@ from rlmm.errors import LogNotPermitted, LogUnavailable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_log = logging.getLogger("rlmm.copy_watch")
+_log = logging.getLogger(__name__)
 
 _ANSWER_S = 30.0
 _INTERVAL_S_MAX = 300.0

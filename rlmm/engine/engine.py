@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.doorbell import Doorbell
-from rlmm.engine.snapshot_wiring import SnapshotKeeper
+from rlmm.engine.snapshot_wiring import EngineSnapshots
 from rlmm.engine.statistics import EngineStatistics, EngineStatus, standing_of
 from rlmm.errors import (
     ConfigError,
@@ -43,8 +43,8 @@ from rlmm.pump.replay_scheduler import ReplayScheduler
 from rlmm.pump.settings import PumpSettings, WriteSettings
 from rlmm.pump.writer import EventWriter
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
-from rlmm.snapshot.schedule import FlushResult
 from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.snapshot_writer import FlushResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
     from rlmm.snapshot.atomic import SnapshotDisk
 
-_log = logging.getLogger("rlmm.engine")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class EngineSettings:
 class EngineParts:
     clock: Clock = SYSTEM_CLOCK
     make_shard: Callable[[int, int], Shard] = field(
-        default_factory=lambda: partial(PythonShard, kept_orders=PageOrderCache())
+        default_factory=lambda: partial(PythonShard, order_cache=PageOrderCache())
     )
     measure_memory: Callable[[], MemoryUsage] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
@@ -112,9 +112,9 @@ class Engine:
         """Answers or refuses every question at once."""
         self.incidents = Incidents(settings.pump.incidents_max, settings.pump.incident_bytes_max)
         self._budget = Budget(settings.memory, parts.measure_memory)
-        self._keeper: SnapshotKeeper | None = None
+        self._snapshots: EngineSnapshots | None = None
         if snapshots is not None:
-            self._keeper = SnapshotKeeper(
+            self._snapshots = EngineSnapshots(
                 snapshots, settings.snapshot, parts.make_shard, parts.clock,
                 parts.snapshot_disk, parts.set_apart,
             )  # fmt: skip
@@ -124,7 +124,7 @@ class Engine:
             clock=parts.clock,
             listener=self._gate,
             waits=self._offset_waits,
-            restore=self._keeper,
+            restore=self._snapshots,
             make_shard=parts.make_shard,
             pace=ReplayScheduler(parts.set_apart),
             budget=self._budget,
@@ -133,8 +133,8 @@ class Engine:
             confirm=parts.confirm,
         )
         self._pump = Pump(context, assignment or Assignment.everything())
-        if self._keeper is not None:
-            self._keeper.keep(self._pump)
+        if self._snapshots is not None:
+            self._snapshots.keep(self._pump)
         self._writer = EventWriter(
             log, self._pump, self._gate, self._budget, settings.write, is_observer=is_observer
         )
@@ -149,8 +149,8 @@ class Engine:
             async with asyncio.TaskGroup() as tasks:
                 reading = self._told("reading the metadata log", self._pump.run)
                 tasks.create_task(reading, name="pump")
-                if self._keeper is not None:
-                    writing = self._told("writing snapshots", self._keeper.run)
+                if self._snapshots is not None:
+                    writing = self._told("writing snapshots", self._snapshots.run)
                     tasks.create_task(writing, name="snapshots")
         finally:
             self.refuse(Stopped, "the service has stopped")
@@ -167,10 +167,10 @@ class Engine:
             raise
 
     async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
-        if self._keeper is None:
+        if self._snapshots is None:
             error = ConfigError("snapshots are off: no snapshot folder is configured")
             return FlushResult(obstacle=error)
-        return await self._keeper.flush(partitions)
+        return await self._snapshots.flush(partitions)
 
     def not_open(self) -> list[int]:
         return self._gate.not_open()
@@ -361,7 +361,7 @@ class Engine:
         return standing_of(self._pump, self._gate)
 
     def statistics(self) -> EngineStatistics:
-        kept = None if self._keeper is None else self._keeper.statistics()
+        kept = None if self._snapshots is None else self._snapshots.statistics()
         restored, snapshots = kept or (None, None)
         return EngineStatistics(
             self._pump.identity, self._pump.assignment, self._pump.statistics(),

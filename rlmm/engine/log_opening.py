@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.records.record_set import RecordSet
 
-_log = logging.getLogger("rlmm.opening")
+_log = logging.getLogger(__name__)
 
 
 async def open_within(

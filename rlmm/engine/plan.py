@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.engine.engine import EngineSettings
-    from rlmm.engine.task_group import Run
+    from rlmm.engine.part_group import Run
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.log.protocol import MetadataLog
     from rlmm.metadata.assignment import Assignment

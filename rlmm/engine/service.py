@@ -21,7 +21,7 @@ from rlmm.engine.broker_watch import BrokerAssignmentSource, BrokerWatch
 from rlmm.engine.copy_watch import CopySettingsSource, CopyWatch
 from rlmm.engine.engine import Engine, EngineParts
 from rlmm.engine.log_opening import open_within
-from rlmm.engine.task_group import TaskGroup
+from rlmm.engine.part_group import PartGroup
 from rlmm.errors import ConfigError, RlmmError, Stopped, first_of
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
     from rlmm.engine.broker_watch import WatchStatistics
     from rlmm.engine.copy_watch import CopyingStatistics
+    from rlmm.engine.part_group import Run
     from rlmm.engine.plan import EnginePlan, LogOpener
     from rlmm.engine.statistics import EngineStatistics
-    from rlmm.engine.task_group import Run
     from rlmm.log.protocol import LogIdentity, MetadataLog
-    from rlmm.snapshot.schedule import FlushResult
+    from rlmm.snapshot.snapshot_writer import FlushResult
 
     Report = Callable[[Mapping[str, "SnapshotOutcome"], int], Awaitable[None]]
     """Takes snapshot results by engine, and when they began, in ns of `time.monotonic`."""
 
-_log = logging.getLogger("rlmm.engines")
+_log = logging.getLogger(__name__)
 
 PROCESS_PARTS = EngineParts(set_apart=gc.freeze)
 """For engines in a process that runs nothing else."""
@@ -82,7 +82,7 @@ class Service:
         self._logs: dict[str, MetadataLog] = {}
         self._watches: dict[str, BrokerWatch] = {}
         self._copying: dict[str, CopyWatch] = {}
-        self._parts = TaskGroup()
+        self._parts = PartGroup()
         self._end = ""
         self._begin_s = time.monotonic()
         self._asked = 0

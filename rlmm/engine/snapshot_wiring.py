@@ -11,7 +11,7 @@ from rlmm.base.log_context import bound
 from rlmm.errors import ConfigError, NotReady
 from rlmm.snapshot.disk_threads import SnapshotThreads
 from rlmm.snapshot.files import partition_counts
-from rlmm.snapshot.schedule import FlushResult, SnapshotWriter
+from rlmm.snapshot.snapshot_writer import FlushResult, SnapshotWriter
 from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.pump.state_images import Image
     from rlmm.snapshot.atomic import SnapshotDisk
-    from rlmm.snapshot.schedule import SnapshotWriterStatistics
     from rlmm.snapshot.settings import SnapshotSettings
+    from rlmm.snapshot.snapshot_writer import SnapshotWriterStatistics
     from rlmm.snapshot.store import RestoredSnapshot, StoreStatistics
 
-_log = logging.getLogger("rlmm.keeper")
+_log = logging.getLogger(__name__)
 
 _COUNTS_STALL_S = 30.0
 """Longest time without a byte of the headers that hold partition counts."""
@@ -44,7 +44,7 @@ class ShardStates(Protocol):
         """Return a state at one moment."""
 
 
-class SnapshotKeeper:
+class EngineSnapshots:
     def __init__(
         self,
         root: Path,

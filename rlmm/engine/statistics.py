@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rlmm.pump.pump import Pump
     from rlmm.pump.statistics import PumpStatistics
     from rlmm.pump.writer import WriterStatistics
-    from rlmm.snapshot.schedule import SnapshotWriterStatistics as SnapshotStatistics
+    from rlmm.snapshot.snapshot_writer import SnapshotWriterStatistics
     from rlmm.snapshot.store import StoreStatistics
 
 
@@ -39,7 +39,7 @@ class EngineStatistics:
     memory: BudgetStatistics
     restored: StoreStatistics | None
     """`None` while no log is known, or without a folder of snapshots."""
-    snapshots: SnapshotStatistics | None
+    snapshots: SnapshotWriterStatistics | None
     log: LogStatistics
     """Each kind of log has its own."""
 

@@ -65,8 +65,8 @@ values, see `rlmm.metadata.verdicts`.
 
 May be imported by every package above it in the layers of `pyproject.toml`.
 
-- `root`: The root of all errors, and the first error of an exception group.
 - `request_errors`: Errors of requests: the caller is wrong, must wait, or gets no answer.
+- `root`: The root of all errors, and the first error of an exception group.
 - `storage_errors`: Errors of storage: the log, snapshots, the tier, and jobs on it.
 """
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
 
-_log = logging.getLogger("rlmm.relay")
+_log = logging.getLogger(__name__)
 
 _ADMITTED_MAX = 100_000
 """User partitions whose shard is kept, to look it up once; only those that have events."""

@@ -15,7 +15,7 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError, HttpVersion10
 
 from rlmm.errors import InvalidArgument, NotFound, NotPermitted, RlmmError, TooBusy, UnknownMethod
-from rlmm.http import queries as questions
+from rlmm.http import queries
 from rlmm.http.broker_files_routes import BrokerLogAnswers
 from rlmm.http.openapi import document
 from rlmm.http.parameters import partition_of, read_lookups, read_parameters
@@ -63,13 +63,13 @@ class HttpApi:
         self,
         sources: ServedState,
         settings: HttpSettings,
-        entry: RequestAuthorizer,
+        authorizer: RequestAuthorizer,
         figures: HttpCounters,
         connections: Connections,
     ) -> None:
         self._sources = sources
         self._settings = settings
-        self._entry = entry
+        self._authorizer = authorizer
         self._figures = figures
         self._connections = connections
         self._metrics = MetricsPage(sources, settings, figures)
@@ -141,17 +141,17 @@ class HttpApi:
             client = None
             if self._is_guarded(route):
                 try:
-                    client = self._entry.identify(request)
+                    client = self._authorizer.identify(request)
                 except NotPermitted as error:
                     return refusal(error, 401)
                 try:
                     self._connections.enter(request.protocol, client)
                 except TooBusy as error:
-                    self._entry.refused("connection", client, request, error)
+                    self._authorizer.refused("connection", client, request, error)
                     response = refusal(error)
                     response.force_close()
                     return response
-                self._entry.admit(client, request)
+                self._authorizer.admit(client, request)
             values = read_parameters(route.parameters, request.query.items())
             asked = AuthorizedRequest(request, client, values)
             if route.asks is not AccessRule.READER:
@@ -202,25 +202,25 @@ class HttpApi:
     # ----------------------------------------------------------------------------- questions
 
     async def _status(self, asked: AuthorizedRequest) -> web.StreamResponse:
-        return answered(questions.status(self._sources, asked.values.get("cluster")))
+        return answered(queries.status(self._sources, asked.values.get("cluster")))
 
     async def _read_token(self, asked: AuthorizedRequest) -> web.StreamResponse:
         _, engine = self._sources.engine(asked.values.get("cluster"))
-        return answered(questions.read_token(engine))
+        return answered(queries.read_token(engine))
 
     async def _ready(self, asked: AuthorizedRequest) -> web.StreamResponse:
         assert asked.client is not None
         _, engine = self._sources.engine(asked.values.get("cluster"))
-        reads = questions.reads_of(engine, asked.client)
-        return answered(await questions.ready(engine, reads, asked.values, self._settings))
+        reads = queries.reads_of(engine, asked.client)
+        return answered(await queries.ready(engine, reads, asked.values, self._settings))
 
     async def _segments_for(self, asked: AuthorizedRequest) -> web.StreamResponse:
         assert asked.client is not None
         lookups = read_lookups(await self._body(asked.request), self._settings.lookups_max)
         _, engine = self._sources.engine(asked.values.get("cluster"))
-        reads = questions.reads_of(engine, asked.client)
+        reads = queries.reads_of(engine, asked.client)
         return answered(
-            await questions.segments_for(engine, reads, lookups, asked.values, self._settings)
+            await queries.segments_for(engine, reads, lookups, asked.values, self._settings)
         )
 
     async def _segments(self, asked: AuthorizedRequest) -> web.StreamResponse:
@@ -241,8 +241,8 @@ class HttpApi:
         assert asked.client is not None
         _, engine = self._sources.engine(asked.values.get("cluster"))
         partition = partition_of(asked.values)
-        await questions.wait_fresh(engine, [partition], asked.values, self._settings)
-        return questions.reads_of(engine, asked.client)
+        await queries.wait_fresh(engine, [partition], asked.values, self._settings)
+        return queries.reads_of(engine, asked.client)
 
     async def _body(self, request: web.Request) -> object:
         if request.headers.get("Content-Encoding", "identity").lower() != "identity":

@@ -30,8 +30,8 @@ _LOCAL_NAMES: Final = {"localhost", "127.0.0.1", "::1"}
 
 
 class RequestAuthorizer:
-    def __init__(self, door: Authenticator, settings: HttpSettings) -> None:
-        self._door = door
+    def __init__(self, authenticator: Authenticator, settings: HttpSettings) -> None:
+        self._authenticator = authenticator
         self._settings = settings
         self.is_local = False
         """Whether nobody from another machine can come; told by who listens."""
@@ -45,7 +45,7 @@ class RequestAuthorizer:
         peer = tcp_peer(transport)
         if token is None and not peer.client_names and self._may_be_anonymous(request):
             return LOCAL
-        return self._door.identify(peer, token)
+        return self._authenticator.identify(peer, token)
 
     def admit(self, client: Client, request: web.Request) -> None:
         """
@@ -56,7 +56,7 @@ class RequestAuthorizer:
         """
         try:
             client.require_broker(None)
-            meter = self._door.limits.meter(client)
+            meter = self._authenticator.limits.meter(client)
             if meter is not None:
                 meter(0)
         except (NotPermitted, TooBusy) as error:
@@ -68,7 +68,7 @@ class RequestAuthorizer:
         if request.transport is not None:
             peer = tcp_peer(request.transport)
             method = f"{request.method} {request.path}"[:_METHOD_CHARS_MAX]
-            self._door.audit.refuse(action, client, peer, error, method=method)
+            self._authenticator.audit.refuse(action, client, peer, error, method=method)
 
     def _may_be_anonymous(self, request: web.Request) -> bool:
         transport = request.transport

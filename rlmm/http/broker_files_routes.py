@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Values = Mapping[str, Any]
 
-_log = logging.getLogger("rlmm.http.broker_log.answers")
+_log = logging.getLogger(__name__)
 
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger(__name__)
-_protocol_log = logging.getLogger("rlmm.http.protocol")
 
 _BACKLOG: Final = 128
 
@@ -45,20 +44,22 @@ class HttpServer:
         self,
         sources: ServedState,
         settings: HttpSettings,
-        door: Authenticator,
+        authenticator: Authenticator,
         token_file: Path | None = None,
     ) -> None:
-        """Write *token_file*, a token that *door* accepts, for this machine's own user."""
+        """Write *token_file*, a token that *authenticator* accepts, for this machine's own user."""
         self._settings = settings
-        self._door = door
+        self._authenticator = authenticator
         self._token_file = token_file
-        self._entry = RequestAuthorizer(door, settings)
+        self._authorizer = RequestAuthorizer(authenticator, settings)
         self.figures = HttpCounters()
-        self._connections = Connections(settings, self.figures, door.limits)
+        self._connections = Connections(settings, self.figures, authenticator.limits)
         self._handshakes = (
-            door.handshakes("http", settings.body_timeout_ms / 1_000) if settings.tls else None
+            authenticator.handshakes("http", settings.body_timeout_ms / 1_000)
+            if settings.tls
+            else None
         )
-        api = HttpApi(sources, settings, self._entry, self.figures, self._connections)
+        api = HttpApi(sources, settings, self._authorizer, self.figures, self._connections)
         self._runner = web.AppRunner(
             api.application(),
             handle_signals=False,
@@ -95,7 +96,7 @@ class HttpServer:
             raise ConfigError(msg) from error
         self._connections.begin()
         self.addresses = [found.getsockname()[:2] for found in self._server.sockets]
-        self._entry.is_local = all(is_loopback(found) for found in self.addresses)
+        self._authorizer.is_local = all(is_loopback(found) for found in self.addresses)
         scheme = "http" if handshakes is None else "https"
         for found in self.addresses:
             _log.info("health, metrics and API at %s", _url(scheme, *found))
@@ -108,12 +109,12 @@ class HttpServer:
             _log.info("%s", self._how_asked(_url(scheme, *self.addresses[0])))
 
     def _how_asked(self, url: str) -> str:
-        if self._settings.local_role is LocalRole.READER and self._entry.is_local:
+        if self._settings.local_role is LocalRole.READER and self._authorizer.is_local:
             return "/v1 is open to every process of this machine: http.local_role is reader"
         if self._token_file is not None:
             shown = f"$(cat {shlex.quote(str(self._token_file))})"
             return f'/v1 asks for a token: curl -H "Authorization: Bearer {shown}" {url}/v1/status'
-        if self._door.knows_somebody:
+        if self._authenticator.knows_somebody:
             return "/v1 asks for a token of access.tokens_file, or a certificate that has a role"
         return "/v1 is closed to everybody: access.tokens_file, which gives tokens, is not set"
 
@@ -169,10 +170,10 @@ class RequestProtocol(web.RequestHandler):
     ) -> web.StreamResponse:
         """Answer where the application was not called or has failed; the connection ends then."""
         if isinstance(exc, HttpProcessingError) or status < 500:
-            _protocol_log.debug("a request could not be understood: %s", type(exc).__name__)
+            _log.debug("a request could not be understood: %s", type(exc).__name__)
             response = refusal(InvalidArgument(NO_HTTP), status)
         else:
-            _protocol_log.error("a request could not be answered", exc_info=exc)
+            _log.error("a request could not be answered", exc_info=exc)
             response = refusal(RlmmError("a fault of the service: its log says more"))
         if request.writer.output_size > 0:
             raise ConnectionError(message)
@@ -184,9 +185,7 @@ class RequestProtocol(web.RequestHandler):
     def log_exception(self, *args: Any, **kw: Any) -> None:
         error = kw.get("exc_info")
         if isinstance(error, (HttpProcessingError, web.RequestPayloadError)):
-            _protocol_log.debug(
-                "the rest of a request could not be understood: %s", type(error).__name__
-            )
+            _log.debug("the rest of a request could not be understood: %s", type(error).__name__)
         else:
             super().log_exception(*args, **kw)
 

@@ -6,11 +6,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rlmm.findings import tier_findings as tier_kinds
-from rlmm.inspection import check_thresholds as watchdog
+from rlmm.inspection import check_thresholds, late_finishes, preflight, stuck, verify
 from rlmm.inspection import doctor_findings as doctor_kinds
 from rlmm.inspection import explain_findings as explain_kinds
-from rlmm.inspection import late_finishes, preflight, stuck
-from rlmm.inspection import verify as verifying
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,11 +16,11 @@ if TYPE_CHECKING:
     from rlmm.findings.finding import FindingKind
 
 BY_COMMAND: Final[Mapping[str, tuple[FindingKind, ...]]] = {
-    "verify": (*verifying.KINDS, *late_finishes.KINDS),
+    "verify": (*verify.KINDS, *late_finishes.KINDS),
     "stuck": stuck.KINDS,
     "explain": explain_kinds.KINDS,
     "doctor": doctor_kinds.KINDS,
-    "check": watchdog.KINDS,
+    "check": check_thresholds.KINDS,
     "preflight": preflight.KINDS,
     **tier_kinds.KINDS_BY_COMMAND,
 }

@@ -4,12 +4,12 @@ Kafka's requests and responses, as bytes and as values. Pure: a client and a bro
 May be imported by `rlmm.kafka_client`, `rlmm.log`, `rlmm.state_sources`, `spark_tiering.adopt`,
 `spark_tiering.segment_sources`.
 
-- `wire`: The primitives of Kafka's wire format, request headers, and API versions.
-- `error_codes`: Error codes of responses.
 - `cluster`: Metadata and DescribeCluster: brokers, topics, leaders, and our user's rights.
-- `offsets`: ListOffsets and OffsetForLeaderEpoch.
-- `fetch`: Fetch.
-- `produce`: Produce and InitProducerId.
 - `configs`: CreateTopics, DescribeConfigs and IncrementalAlterConfigs.
+- `error_codes`: Error codes of responses.
+- `fetch`: Fetch.
 - `log_dirs`: DescribeLogDirs.
+- `offsets`: ListOffsets and OffsetForLeaderEpoch.
+- `produce`: Produce and InitProducerId.
+- `wire`: The primitives of Kafka's wire format, request headers, and API versions.
 """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.paging import Page, PageKey
     from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
-    from rlmm.snapshot.schedule import FlushResult
+    from rlmm.snapshot.snapshot_writer import FlushResult
     from rlmm.wire.options import ReadOptions
 
 LOOKUP_PARTS: Final = 3

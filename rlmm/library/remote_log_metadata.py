@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from rlmm.base.folder_lock import require_apart, snapshots_lock
 from rlmm.base.threads import in_own_thread
 from rlmm.engine.engine import Engine
-from rlmm.engine.task_group import in_time
+from rlmm.engine.part_group import in_time
 from rlmm.errors import Stopped, StopTimedOut, first_of
 from rlmm.library.blocking import BlockingMetadata
 from rlmm.library.metadata_calls import MetadataCalls
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.request_checks import require_openable
-from rlmm.snapshot.schedule import FlushResult
+from rlmm.snapshot.snapshot_writer import FlushResult
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -22,7 +22,7 @@ def derive(state: PartitionState) -> None:
         slots[epoch] = set(entry.slots.ids())
         entry.unreferenced, entry.shadowed = set(), NOTHING_SHADOWED
         entry.size_bytes = entry.indexed_count = 0
-        entry.cover = entry.stretches = None
+        entry.cover = entry.skips = None
     for uuid, row in state.rows.items():
         finished = row[STATE_AT] == _FINISHED
         size = size_of(row)
@@ -42,4 +42,4 @@ def derive(state: PartitionState) -> None:
     for entry in state.epochs.values():
         entry.derive_overlaps(state.rows)
         if entry.slots.is_long:
-            entry.look_for_stretches(state.rows)
+            entry.find_skips(state.rows)

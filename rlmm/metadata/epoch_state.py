@@ -63,8 +63,8 @@ class EpochState:
         "indexed_count",
         "shadowed",
         "size_bytes",
+        "skips",
         "slots",
-        "stretches",
         "unreferenced",
     )
 
@@ -79,7 +79,7 @@ class EpochState:
         """Finished segments that name the epoch and may have a transaction index."""
         self.cover: Cover | None = None
         """Index of the shadowed segments; dropped when one comes, goes or finishes again."""
-        self.stretches: TxnIndexSkips | None = None
+        self.skips: TxnIndexSkips | None = None
         """Kept where slots fill more than a chunk, or where a search once took long."""
 
     def finish(self, uuid: bytes, first: int, last: int, rows: Rows, undo: Undo) -> bool:
@@ -94,7 +94,7 @@ class EpochState:
         if top is None or (top < first and highest is not None and highest < first):
             undo.append((self, first, None, highest))
             if slots.append(first, uuid):
-                self.look_for_stretches(rows)
+                self.find_skips(rows)
             displaced = False
         else:
             displaced = self._displace(uuid, first, last, rows, undo)
@@ -117,10 +117,10 @@ class EpochState:
         is_cut = slots.put(first, uuid)
         if before is not None:
             losers.append(before)
-        if self.stretches is not None:
-            self.stretches.changed(first, slots, rows)
+        if self.skips is not None:
+            self.skips.changed(first, slots, rows)
         if is_cut:
-            self.look_for_stretches(rows)
+            self.find_skips(rows)
         others = [loser for loser in losers if loser != uuid]
         self.unreferenced.update(others)
         self.shadow(others)
@@ -146,9 +146,9 @@ class EpochState:
             undo.append((self, first, uuid, self.highest))
             slots.drop(place)
             if slots.top is None:
-                self.stretches = None
-            elif self.stretches is not None:
-                self.stretches.changed(first, slots, rows)
+                self.skips = None
+            elif self.skips is not None:
+                self.skips.changed(first, slots, rows)
         self.unreferenced.add(uuid)
         if uuid in self.shadowed:
             self.shadowed -= {uuid}
@@ -160,17 +160,17 @@ class EpochState:
             shadowed = self.shadowed = set()
         shadowed.update(uuids)
 
-    def look_for_stretches(self, rows: Rows) -> TxnIndexSkips:
+    def find_skips(self, rows: Rows) -> TxnIndexSkips:
         """Derive the stretches of all slots; called whenever a chunk of slots is full."""
-        stretches = self.stretches
-        if stretches is None:
-            stretches = self.stretches = TxnIndexSkips(self.epoch)
+        skips = self.skips
+        if skips is None:
+            skips = self.skips = TxnIndexSkips(self.epoch)
         try:
-            stretches.catch_up(self.slots, rows)
+            skips.catch_up(self.slots, rows)
         except BaseException:
-            self.stretches = None  # to be made anew, by whoever asks next
+            self.skips = None  # to be made anew, by whoever asks next
             raise
-        return stretches
+        return skips
 
     def derive_overlaps(self, rows: Rows) -> None:
         """Remember every segment whose range reaches the next slot."""
@@ -252,10 +252,10 @@ class EpochState:
             if not row[TXN_INDEX_EMPTY_AT]:
                 return uuid
             steps += 1
-            if self.stretches is not None or steps > STEPS_MAX:
+            if self.skips is not None or steps > STEPS_MAX:
                 slot = self.slots.floor_slot(offset)
                 if slot is not None and slot[1] == uuid:
-                    end = self.look_for_stretches(rows).end_from(slot[0], self.slots)
+                    end = self.find_skips(rows).end_from(slot[0], self.slots)
                     if end is not None and end[0] > offset:
                         offset, row = end[0], rows[end[1]]
             following = end_of(row) + 1

@@ -4,7 +4,7 @@ Paging through the segments of one user partition while they change.
 A page continues behind a segment, by start offset and then by id, whether that segment is there or
 not, so a segment that lives through the whole paging is shown once. An order is made in pieces for
 the first page and kept up until the last reader's last page, until as much changed as it holds, or
-until there are too many (`kept_orders`).
+until there are too many (`page_order_cache`).
 
 Invariant of an order: it holds every listed segment that is not still ahead, once, and no other.
 """

@@ -53,9 +53,9 @@ EPOCHS_FEW = 64
 
 class PythonShard(ShardAnswers):
     def __init__(
-        self, partition: int, position: int = 0, kept_orders: PageOrderCache | None = None
+        self, partition: int, position: int = 0, order_cache: PageOrderCache | None = None
     ) -> None:
-        """Shards of one engine are given the same *kept_orders*; else it has its own."""
+        """Shards of one engine are given the same *order_cache*; else it has its own."""
         if partition < 0 or position < 0:
             msg = f"metadata partition {partition} at position {position}: neither can be negative"
             raise InvalidArgument(msg)
@@ -65,7 +65,7 @@ class PythonShard(ShardAnswers):
         self._ended = EndedPartitions()
         self.misplaced = MisplacedPartitions(partition)
         self.holes_are_damage = False
-        self._kept_orders = PageOrderCache() if kept_orders is None else kept_orders
+        self._order_cache = PageOrderCache() if order_cache is None else order_cache
         self._counters = Counters()
         self._open: OpenRecordSet | None = None
         self._aside: tuple[bytes, int] | None = None
@@ -109,7 +109,7 @@ class PythonShard(ShardAnswers):
         if max_events is not None and max_events < 1:
             msg = f"max_events must be at least 1, got {max_events}"
             raise InvalidArgument(msg)
-        self._kept_orders.pass_turn()
+        self._order_cache.pass_turn()
         opened = self._open
         if opened is None or opened.data is not record_set.data:
             aside = self._aside

@@ -50,7 +50,7 @@ class ShardAnswers:
     _states: dict[bytes, PartitionState]
     misplaced: MisplacedPartitions
     _ended: EndedPartitions
-    _kept_orders: PageOrderCache
+    _order_cache: PageOrderCache
     _counters: Counters
     _unreported: ReportDraft | None
 
@@ -124,7 +124,7 @@ class ShardAnswers:
         limit: int,
     ) -> Page:
         state = self._state(partition)
-        return page_of(state, partition, epoch, after, limit, self._kept_orders)
+        return page_of(state, partition, epoch, after, limit, self._order_cache)
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
         return self._state(partition).size_of_epoch(epoch)

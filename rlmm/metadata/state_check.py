@@ -65,16 +65,16 @@ def _epoch_differences(kept: EpochState, fresh: EpochState) -> list[str]:
 
 
 def _stretch_violations(entry: EpochState, rows: Rows) -> list[str]:
-    stretches, slots = entry.stretches, entry.slots
+    skips, slots = entry.skips, entry.slots
     name = f"epoch {entry.epoch}"
-    if stretches is None:
+    if skips is None:
         return []
-    if slots.top is None or stretches.looked_to > slots.top:
+    if slots.top is None or skips.looked_to > slots.top:
         return [f"{name}: stretches were looked for behind the last slot"]
     found = []
-    if any(slots.get(offset) != uuid for offset, uuid in stretches.ends):
+    if any(slots.get(offset) != uuid for offset, uuid in skips.ends):
         found.append(f"{name}: a stretch ends where no slot is")
-    missing = stretches.missing(slots, rows)
+    missing = skips.missing(slots, rows)
     if missing:
         found.append(f"{name}: {len(missing)} ends of stretches are not known")
     return found

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.report import ShardStatistics
     from rlmm.metadata.shard import Shard
     from rlmm.metrics.metric import Sample, Scrape
-    from rlmm.snapshot.schedule import SnapshotWriterStatistics
+    from rlmm.snapshot.snapshot_writer import SnapshotWriterStatistics
     from rlmm.snapshot.store import SavedSnapshot
 
 GAUGE, COUNTER = MetricKind.GAUGE, MetricKind.COUNTER

@@ -23,10 +23,10 @@ from rlmm.errors import PartFailed, RlmmError, StopTimedOut, first_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rlmm.engine.part_group import Run
     from rlmm.engine.service import Report
-    from rlmm.engine.task_group import Run
 
-_log = logging.getLogger("rlmm.service")
+_log = logging.getLogger(__name__)
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SNAPSHOT_SIGNAL = signal.SIGUSR1

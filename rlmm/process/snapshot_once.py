@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.engine.service import Service, SnapshotOutcome
 from rlmm.errors import NotReady, PartFailed, RlmmError, SnapshotError, Unresolved, first_of
-from rlmm.snapshot.schedule import FlushResult
+from rlmm.snapshot.snapshot_writer import FlushResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
     from rlmm.engine.plan import EnginePlan
 
-_log = logging.getLogger("rlmm.once")
+_log = logging.getLogger(__name__)
 
 READING_SHARE = 0.8
 """Share of the time for reading; the state of that moment is written."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rlmm.engine.service import Service
 
-_log = logging.getLogger("rlmm.notify")
+_log = logging.getLogger(__name__)
 
 SOCKET_VARIABLE: Final = "NOTIFY_SOCKET"
 WATCHDOG_VARIABLE: Final = "WATCHDOG_USEC"

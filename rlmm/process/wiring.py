@@ -136,7 +136,7 @@ def _follows_brokers(configuration: LoadedConfiguration, name: str) -> bool:
 
 
 def sidecar_of(
-    configuration: LoadedConfiguration, engines: ProcessEngines, door: Authenticator
+    configuration: LoadedConfiguration, engines: ProcessEngines, authenticator: Authenticator
 ) -> Sidecar:
     config = configuration.config
     each = [*configuration.clusters.values()] or [config]
@@ -144,7 +144,7 @@ def sidecar_of(
     context = SessionContext(
         config.sidecar,
         Clusters(engines, config.sidecar.assignment_limits),
-        door,
+        authenticator,
         FrameServerCounters(),
         _status_of,
         f"rlmm {__version__}",
@@ -175,10 +175,10 @@ def token_file_of(configuration: LoadedConfiguration) -> Path | None:
 def http_of(
     configuration: LoadedConfiguration,
     sources: ServedState,
-    door: Authenticator,
+    authenticator: Authenticator,
     token_file: Path | None,
 ) -> HttpServer:
-    return HttpServer(sources, configuration.config.http, door, token_file)
+    return HttpServer(sources, configuration.config.http, authenticator, token_file)
 
 
 def broker_log_of(configuration: LoadedConfiguration) -> BrokerLog | None:

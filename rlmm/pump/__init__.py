@@ -6,20 +6,20 @@ The pump: reads the log into shards, one follower for each metadata partition.
 May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sidecar`,
 `spark_tiering.maintenance`.
 
-- `memory_budget`: Compares resident memory with the limits, also those of control groups.
 - `damage_skipping`: The first offset behind a batch that cannot be trusted.
 - `follower`: The task that reads one metadata partition.
 - `incidents`: Events that were not simply applied, within bounds.
 - `known_state`: The newest known state whose records the log still holds.
 - `listener`: Interfaces of what the pump calls: gate, offset waits, restored states.
 - `log_connection`: Attempts to reach the log, with pauses.
+- `memory_budget`: Compares resident memory with the limits, also those of control groups.
 - `placement`: Judges user partitions whose events lie in another metadata partition.
 - `pump`: Begins and ends followers by the assignment, and asks for log end offsets.
 - `replay`: Decides whether a shard has caught up, fell behind or is lost.
+- `replay_scheduler`: Gives followers turns on the event loop.
 - `settings`: Limits and pauses of reading and writing.
 - `state_images`: Copies a state for a snapshot, between turns of the event loop.
 - `statistics`: Values that show how reading goes.
-- `replay_scheduler`: Gives followers turns on the event loop.
 - `verdict_waits`: Passes verdicts on to waiting writers.
 - `writer`: Validates and appends events, and waits for their verdicts.
 """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlmm.pump.listener import StateRestore
     from rlmm.pump.replay import Replay
 
-_log = logging.getLogger("rlmm.pump.follower")
+_log = logging.getLogger(__name__)
 
 _CUT = "the log was cut. It is read anew, from an older snapshot or from its start"
 _TRIMMED = (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rlmm.log.protocol import LogIdentity
     from rlmm.pump.follower import FollowerContext
 
-_log = logging.getLogger("rlmm.pump.reaching")
+_log = logging.getLogger(__name__)
 
 
 class LogConnection:

@@ -20,7 +20,7 @@ from rlmm.metadata.ids import INT64_MAX
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_log = logging.getLogger("rlmm.pump.budget")
+_log = logging.getLogger(__name__)
 
 _RELIEF = 0.97
 """Share of the limit below which the pump goes on."""

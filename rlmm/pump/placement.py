@@ -33,7 +33,7 @@ _EVIDENCE_MAX = 16
 _LOGGED_MAX = 20
 """User partitions of a metadata partition that are logged; a metric counts all."""
 
-_log = logging.getLogger("rlmm.pump.follower")
+_log = logging.getLogger(__name__)
 
 
 def log_misplaced(shard: Shard, first: int) -> None:

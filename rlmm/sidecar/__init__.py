@@ -8,25 +8,25 @@ May be imported by `rlmm.config`, `rlmm.process`.
 
 - `answer_writes`: Writes the answers of one connection, and counts those that its client leaves.
 - `assignment_requests`: Changes of what a broker leads and follows.
-- `broker_starts`: The starts of one broker, and its partitions.
 - `broker_assignments`: The brokers of a cluster, and the assignment that follows from them.
+- `broker_starts`: The starts of one broker, and its partitions.
 - `cluster_discovery`: The engines of the process, and clusters that brokers report.
 - `cluster_file`: The file of learned clusters in the data folder.
 - `clusters`: Finds the engine for a client, by the cluster id of its hello.
 - `connection`: Reads requests of one connection and writes the answers, in fair turns.
+- `connection_slots`: Places of connections, and which one goes when all are taken.
 - `connection_trials`: Trials of addresses that a broker reported.
 - `dispatch`: Answers reads: a table from method to function.
 - `held_bytes`: Bytes that connections hold of one kind, with a limit over all.
 - `listener`: Listens, enforces time-outs, and ends connections in order.
 - `log_queries`: Answers bounds and record batches of the log itself.
 - `operator_queries`: Pages of user partitions, and state images.
-- `connection_slots`: Places of connections, and which one goes when all are taken.
 - `request_audit`: Entries of the audit log about one session.
+- `request_scheduler`: Turns of connections that have requests in line, in rounds of clients.
 - `session`: The requests of one client, from its hello on, checked against its role.
 - `settings`: Addresses and limits of the frame server.
 - `socket_reads`: Reads plain sockets by one epoll for all connections.
 - `statistics`: Counters of connections, requests and refusals.
-- `request_scheduler`: Turns of connections that have requests in line, in rounds of clients.
 - `unix_socket`: The file of the Unix socket.
 - `waiting_requests`: Writes and reads that wait, within limits.
 """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Partitions = frozenset[TopicIdPartition]
 
-_log = logging.getLogger("rlmm.sidecar.assignments")
+_log = logging.getLogger(__name__)
 
 PARTITION_BYTES: Final = 512
 """Memory of an assigned user partition, beside its topic's name."""

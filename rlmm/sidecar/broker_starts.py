@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition, Uuid
 
-_log = logging.getLogger("rlmm.sidecar.starts")
+_log = logging.getLogger(__name__)
 
 STARTS_KEPT: Final = 64
 """Starts of one broker that are remembered, beside connected ones."""

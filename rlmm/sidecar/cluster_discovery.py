@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rlmm.engine.plan import EnginePlan
     from rlmm.engine.service import Service
 
-_log = logging.getLogger("rlmm.sidecar.learning")
+_log = logging.getLogger(__name__)
 
 _TRIAL_S: Final = 10.0
 """Time for a cluster to answer at a reported address: enough to skip several silent brokers."""

@@ -66,7 +66,7 @@ class Sidecar:
         self._look: asyncio.TimerHandle | None = None
         self._readers: SocketReaders | None = None
         self._handshakes: Handshakes | None = None
-        self._door_generation = context.door.generation
+        self._authenticator_generation = context.authenticator.generation
         self.listening = asyncio.Event()
         self.addresses: list[tuple[str, int]] = []
 
@@ -138,7 +138,7 @@ class Sidecar:
 
     async def _listen_tcp(self, host: str, port: int) -> asyncio.Server:
         hello_s = self._context.settings.hello_timeout_ms / 1_000
-        shaking = self._handshakes = self._context.door.handshakes("sidecar", hello_s)
+        shaking = self._handshakes = self._context.authenticator.handshakes("sidecar", hello_s)
         taken_by = self._readers if shaking is None else None
         connect = partial(self._connection, tcp_peer, taken_by)
         make: Callable[[], asyncio.BaseProtocol] = connect
@@ -205,9 +205,9 @@ class Sidecar:
         self._look = loop.call_later(look_s, self._look_after_all)
 
     def _send_away_who_is_unwelcome(self) -> None:
-        generation = self._context.door.generation
-        if generation != self._door_generation:
-            self._door_generation = generation
+        generation = self._context.authenticator.generation
+        if generation != self._authenticator_generation:
+            self._authenticator_generation = generation
             for connection in self._places:
                 if not connection.is_welcome:
                     connection.abort("unwelcome")

@@ -19,10 +19,7 @@ from rlmm.errors import (
     TooBusy,
     UnknownMethod,
 )
-from rlmm.sidecar import assignment_requests as assignment
-from rlmm.sidecar import log_queries as history
-from rlmm.sidecar import operator_queries as looking
-from rlmm.sidecar import waiting_requests as waiting
+from rlmm.sidecar import assignment_requests, log_queries, operator_queries, waiting_requests
 from rlmm.sidecar.dispatch import (
     COUNTS,
     READS,
@@ -72,7 +69,7 @@ _RECEIVED_BYTES: Final = 256 * 1024
 class SessionContext:
     settings: SidecarSettings
     clusters: Clusters
-    door: Authenticator
+    authenticator: Authenticator
     figures: FrameServerCounters
     status: Callable[[Engine], Mapping[str, object]]
     server: str
@@ -134,17 +131,17 @@ class ClientSession:
 
     @property
     def refuses_unassigned(self) -> bool:
-        return self._context.door.refuses_unassigned
+        return self._context.authenticator.refuses_unassigned
 
     @property
     def is_welcome(self) -> bool:
-        return self._client is None or self._context.door.is_valid(self._client)
+        return self._client is None or self._context.authenticator.is_valid(self._client)
 
     def leave(self) -> None:
         self.image.close()
         self._leave_broker()
         if self._client is not None:
-            self._context.door.limits.leave(self._client)
+            self._context.authenticator.limits.leave(self._client)
 
     # ------------------------------------------------------------------------------- hello
 
@@ -155,17 +152,17 @@ class ClientSession:
         METHODS["hello"].require_count(args)
         hello = read_hello(args[0])
         version = agree(hello.versions)
-        door = self._context.door
-        client = door.identify(peer, hello.token)
-        audit = self._audit = RequestAudit(door.audit, client, peer)
+        authenticator = self._context.authenticator
+        client = authenticator.identify(peer, hello.token)
+        audit = self._audit = RequestAudit(authenticator.audit, client, peer)
         try:
             client.require_broker(hello.broker_id)
-            door.limits.enter(client)
+            authenticator.limits.enter(client)
         except (NotPermitted, TooBusy) as error:
             audit.refuse("connection", error)
             raise
         self.hello, self._client = hello, client
-        self.meter = audit.metered(door.limits.meter(client))
+        self.meter = audit.metered(authenticator.limits.meter(client))
         try:
             self._wake_log()
             engine = self.engine()
@@ -277,7 +274,7 @@ class ClientSession:
         require_sound(method, question, self._bounds)
         if not options.waits:
             return self.answer(method, question)
-        return waiting.read(self, method, question, options)
+        return waiting_requests.read(self, method, question, options)
 
     def _other(self, method: str, args: Args) -> object:
         found = METHODS.get(method)
@@ -292,7 +289,7 @@ class ClientSession:
             with self.audit.judging_write(method, event):
                 self._require_rights(found)
                 self.client.require_author(event_broker(event))
-            return waiting.write(self, method, event, options)
+            return waiting_requests.write(self, method, event, options)
         return self._others[method](self, found, args)
 
     def _require(self, method: Method) -> None:
@@ -317,18 +314,18 @@ class ClientSession:
         if timeout_ms is None:
             timeout_ms = self._context.settings.ready_timeout_ms
         self._require(method)
-        return waiting.wait_ready(self, partition, timeout_ms / 1_000)
+        return waiting_requests.wait_ready(self, partition, timeout_ms / 1_000)
 
     def _assign(self, method: Method, args: Args) -> object:
         partitions, complete = read_assign(args, self._bounds)
         self._require(method)
         self._wake_log()
-        return assignment.assign(self, method.name, partitions, complete=complete)
+        return assignment_requests.assign(self, method.name, partitions, complete=complete)
 
     def _stop_partitions(self, method: Method, args: Args) -> object:
         partitions = read_stop(args, self._bounds)
         self._require(method)
-        return assignment.stop_partitions(self, method.name, partitions)
+        return assignment_requests.stop_partitions(self, method.name, partitions)
 
     def brokers(self, engine: Engine) -> BrokerAssignments:
         return self._context.clusters.brokers(engine)
@@ -349,7 +346,9 @@ class ClientSession:
         place, after, limit = read_listing(args)
         self._require(method)
         limit = min(limit, self._bounds.page_max)
-        return looking.list_partitions(self, place, after, limit, self._bounds.answer_bytes_max)
+        return operator_queries.list_partitions(
+            self, place, after, limit, self._bounds.answer_bytes_max
+        )
 
     def _open_image(self, method: Method, args: Args) -> object:
         partition, size = read_partition(args[0]), read_size(args[1], self._bounds)
@@ -368,7 +367,7 @@ class ClientSession:
     def _log_bounds(self, method: Method, args: Args) -> object:
         places = read_places(args[0], self._bounds.lookups_max)
         self._require(method)
-        return history.log_bounds(self, places)
+        return log_queries.log_bounds(self, places)
 
     def _read_log(self, method: Method, args: Args) -> object:
         topic_id, place, position, skip, size = read_log_question(args[:5], self._bounds)
@@ -376,7 +375,7 @@ class ClientSession:
         timeout_ms = read_wait_options(said, self._bounds.timeout_ms_max) or 0
         self._require(method)
         piece = skip, size
-        return history.read_log(self, topic_id, place, position, piece, timeout_ms / 1_000)
+        return log_queries.read_log(self, topic_id, place, position, piece, timeout_ms / 1_000)
 
     _others: ClassVar[Mapping[str, Callable[[ClientSession, Method, Args], Any]]] = {
         "hello": _again,

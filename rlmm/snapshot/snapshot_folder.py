@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rlmm.snapshot.settings import SnapshotSettings
     from rlmm.snapshot.source import ShardImages
 
-_log = logging.getLogger("rlmm.snapshot.shelf")
+_log = logging.getLogger(__name__)
 
 _ROOM_CHECKED_EVERY = 8 * 1024 * 1024
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

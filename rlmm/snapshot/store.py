@@ -83,7 +83,7 @@ class SnapshotStore:
         self.settings = SnapshotSettings() if settings is None else settings
         self.clock: Clock = SystemClock() if clock is None else clock
         self._identity = identity
-        self._shelf = SnapshotFolder(root, identity, make_shard, self.settings, disk)
+        self._folder = SnapshotFolder(root, identity, make_shard, self.settings, disk)
         niceness = self.settings.niceness
         self._reads = SnapshotThreads("snapshot-read", _READ_STALL_S, niceness)
         self._writes = SnapshotThreads("snapshot-write", _WRITE_STALL_S, niceness)
@@ -119,12 +119,12 @@ class SnapshotStore:
         def work(
             given: BackgroundWork,
         ) -> tuple[tuple[CatalogEntry, SnapshotHeader, Shard] | None, list[SnapshotRefusal]]:
-            return self._shelf.restore(given, partition, log_start, next_offset)
+            return self._folder.restore(given, partition, log_start, next_offset)
 
         try:
             found, refusals = await self._reads.do(partition, work)
         except (OSError, MemoryError) as error:
-            found, refusals = None, [self._shelf.unread(partition, error)]
+            found, refusals = None, [self._folder.unread(partition, error)]
         self._note(refusals)
         if found is None:
             self._saved.pop(partition, None)
@@ -136,7 +136,7 @@ class SnapshotStore:
 
     async def look_at_room(self) -> None:
         def work(_: BackgroundWork) -> int | None:
-            return self._shelf.free_bytes()
+            return self._folder.free_bytes()
 
         try:
             self.free_bytes = await self._room.do(_ROOT, work)
@@ -165,8 +165,8 @@ class SnapshotStore:
         )
 
         def work(given: BackgroundWork) -> CatalogEntry:
-            written = self._shelf.write(given, header, frozen, expected_bytes)
-            self._shelf.prune(written, damaged, foreign)
+            written = self._folder.write(given, header, frozen, expected_bytes)
+            self._folder.prune(written, damaged, foreign)
             return written
 
         try:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.state_sources.snapshot_cache import SnapshotCache
 
-_log = logging.getLogger("rlmm.sources.replayed")
+_log = logging.getLogger(__name__)
 
 
 class MisplacedPartition(NamedTuple):

@@ -26,7 +26,7 @@ from rlmm.errors import (
     UnsupportedVersion,
     WrongCluster,
 )
-from rlmm.wire import operator_queries as looking
+from rlmm.wire import operator_queries
 from rlmm.wire.options import wait_options_value
 from rlmm.wire.value_checks import refuse
 from rlmm.wire.values import partition_value
@@ -190,19 +190,21 @@ class SidecarLink:
         return SidecarUnavailable(f"the service at {self.where} was not reached: {why}")
 
 
-def list_partitions(place: int, after: bytes | None, limit: int) -> Call[looking.SummaryPage]:
-    return Call("list_partitions", [place, after, limit], looking.read_summary_page)
+def list_partitions(
+    place: int, after: bytes | None, limit: int
+) -> Call[operator_queries.SummaryPage]:
+    return Call("list_partitions", [place, after, limit], operator_queries.read_summary_page)
 
 
-def open_image(partition: TopicIdPartition, size: int) -> Call[looking.ImageHead]:
+def open_image(partition: TopicIdPartition, size: int) -> Call[operator_queries.ImageHead]:
     """Open the state image of *partition*, and return its first bytes."""
     args = [partition_value(partition), size]
-    return Call("open_image", args, looking.read_image_head, (partition,))
+    return Call("open_image", args, operator_queries.read_image_head, (partition,))
 
 
 def read_image(offset: int, size: int) -> Call[bytes]:
     def read(value: object) -> bytes:
-        found = looking.read_bytes(value, "a piece of an image")
+        found = operator_queries.read_bytes(value, "a piece of an image")
         if not found:
             refuse("a piece of an image", "of one byte at least", value)
         return found
@@ -216,15 +218,17 @@ def close_image() -> Call[None]:
 
 def log_bounds(
     places: Sequence[int],
-) -> Call[tuple[Uuid, list[looking.LogEnds | LogError]]]:
+) -> Call[tuple[Uuid, list[operator_queries.LogEnds | LogError]]]:
     """Return the identity of the log, and the bounds of the metadata partitions *places*."""
     count = len(places)
-    return Call("log_bounds", [list(places)], lambda value: looking.read_log_ends(value, count))
+    return Call(
+        "log_bounds", [list(places)], lambda value: operator_queries.read_log_ends(value, count)
+    )
 
 
 def read_log(
     topic_id: Uuid, place: int, position: int, skip: int, size: int, timeout_ms: int
-) -> Call[looking.LogPiece | None]:
+) -> Call[operator_queries.LogPiece | None]:
     """Return record batches of metadata partition *place* from *position* on."""
     args: list[object] = [topic_id, place, position, skip, size, wait_options_value(timeout_ms)]
-    return Call("read_log", args, looking.read_log_piece)
+    return Call("read_log", args, operator_queries.read_log_piece)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.snapshot.store import RestoredSnapshot
 
-_log = logging.getLogger("rlmm.sources.cache")
+_log = logging.getLogger(__name__)
 
 _SHARE = 10
 """A snapshot is written anew once this share of records came behind the last one."""

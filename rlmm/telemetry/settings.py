@@ -34,8 +34,9 @@ class LoggingSettings:
     """Least level of a line: `debug`, `info`, `warning` or `error`. At `info` a service that has
     nothing to tell is silent."""
     levels: tuple[str, ...] = ()
-    """Levels of single modules with all below them, as `MODULE=LEVEL`: `rlmm.pump=debug`. The
-    longest name that fits counts. SIGHUP has a running service read this section again."""
+    """Levels of single modules with all below them, as `MODULE=LEVEL`: `rlmm.pump=debug`. A line
+    names its module as `logger`. The longest name that fits counts. SIGHUP has a running service
+    read this section again."""
     repeats_max: int = 10
     """Lines of one and the same message of a cluster that are written within a window; the rest
     are counted, so that a broker that is away does not fill the disk. The first one of each

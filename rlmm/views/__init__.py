@@ -8,8 +8,8 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 
 - `change`: Differences between two moments.
 - `event`: Events of the metadata topic, and lines of a history.
-- `generated_schemas`: JSON schemas generated from the types of answers.
 - `explanation`: The explanation of one offset.
+- `generated_schemas`: JSON schemas generated from the types of answers.
 - `readiness`: Readiness and liveness of the process.
 - `segment`: Segments and user partitions.
 - `source_status`: The status of a source of the tiered state.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from spark_tiering.reporting.progress import Progress
 
 COPIED: Final = "segments copied"
-_log = logging.getLogger("spark_tiering.run.job")
+_log = logging.getLogger(__name__)
 
 PLANS_MAX: Final = 3
 """How often a job plans anew because something has changed before it had claimed its topics."""

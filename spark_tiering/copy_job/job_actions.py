@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spark_tiering.job_registry.claims import Claims
     from spark_tiering.segments.partition_files import SourceFileFacts
 
-_log = logging.getLogger("spark_tiering.run.job_hands")
+_log = logging.getLogger(__name__)
 
 CLAIM_AGE_MS: Final = 5_000
 """How old a claim's confirmation may be without brokers: a request an event would cost too much."""

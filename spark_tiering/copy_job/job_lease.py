@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spark_tiering.job_registry.lease import JobLease
     from spark_tiering.job_registry.records import JobRecords
 
-_log = logging.getLogger("spark_tiering.run.stopping")
+_log = logging.getLogger(__name__)
 
 PAUSE_AGE_S = 5.0
 """How old the answer about the marker may be: asking for it is a request to the store."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _OPEN = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
 
 
-_log = logging.getLogger("spark_tiering.run.planning")
+_log = logging.getLogger(__name__)
 ROUNDS_MAX: Final = 50
 """Of reading and planning again: each reads what the budgets may still take."""
 FIRST_BYTES: Final = 2**40

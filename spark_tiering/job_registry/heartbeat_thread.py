@@ -25,7 +25,7 @@ from spark_tiering.job_registry.job_store import record_bytes
 if TYPE_CHECKING:
     from spark_tiering.job_registry.job_store import JobStore
 
-_log = logging.getLogger("spark_tiering.jobs.heart")
+_log = logging.getLogger(__name__)
 
 TTL_MS: Final = 60_000
 """How long a beat holds, though two of three are lost; `SKEW_MS` later topics are free."""

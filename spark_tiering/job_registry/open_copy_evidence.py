@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Look = Callable[[SegmentMetadata], StoredObjects]
 
-_log = logging.getLogger("spark_tiering.jobs.evidence")
+_log = logging.getLogger(__name__)
 
 CLOCKS_APART_MS: Final = 3_600_000
 """The largest difference between the clocks of store and driver: a plan is skipped only if its job

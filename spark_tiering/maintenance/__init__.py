@@ -15,13 +15,13 @@ Invariants:
 
 May be imported by `rlmm.cli`, `spark_tiering.data_source`.
 
-- `tier`: The request of a job, and its tier for a blocking driver: metadata, objects, engine.
-- `wiring`: The parts of a tier, opened for a request; the composition root.
+- `audit`: Compares the bucket with the metadata and the cluster; deletes orphans.
+- `backup`: Exports every event of the metadata topic to a file, and imports it.
+- `expire`: Deletes segments by Kafka's rule of retention.
 - `json_lines`: JSON lines with a digest at their end, plain or compressed, written and read.
 - `new_file`: A new file that exists whole or not at all.
-- `verify`: Checks that the objects of every finished segment exist and are whole.
-- `expire`: Deletes segments by Kafka's rule of retention.
-- `audit`: Compares the bucket with the metadata and the cluster; deletes orphans.
 - `rebuild`: Makes events from manifests, and publishes those that the metadata lacks.
-- `backup`: Exports every event of the metadata topic to a file, and imports it.
+- `tier`: The request of a job, and its tier for a blocking driver: metadata, objects, engine.
+- `verify`: Checks that the objects of every finished segment exist and are whole.
+- `wiring`: The parts of a tier, opened for a request; the composition root.
 """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.closing import ClosedByWith
 from rlmm.base.loop_thread import LoopThread
-from rlmm.config import client_settings as config
+from rlmm.config import client_settings as client_settings_module
 from rlmm.errors import ConfigError, Stopped, UnsupportedVersion
 from rlmm.kafka_client.admin.user_topics import UserTopics
 from rlmm.kafka_client.code_errors import error_for
@@ -281,6 +281,6 @@ def client_settings(
         properties = [f"{key}={value}" for key, value in command_config.items()]
     elif command_config is not None:
         file = Path(command_config)
-    return config.client_settings(
+    return client_settings_module.client_settings(
         bootstrap_servers, file, properties, timeout_s=timeout_s, node_id=_NODE_ID
     )

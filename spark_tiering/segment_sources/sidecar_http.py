@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.segment_sources.settings import SidecarSourceSettings
 
-_log = logging.getLogger("spark_tiering.sources.sidecar_http")
+_log = logging.getLogger(__name__)
 
 JSON_BYTES_MAX: Final = 256 * 1024 * 1024
 _TOKEN_BYTES_MAX: Final = 8 * 1024

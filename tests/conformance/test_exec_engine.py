@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from rlmm.cli.main import cli
 from rlmm.errors import ConfigError, EngineFailed
 from rlmm.metadata.outcomes import Level
-from rlmm_conformance import child as children
+from rlmm_conformance import child as child_module
 from rlmm_conformance.corpus import load_packaged
 from rlmm_conformance.engine import Suite
 from rlmm_conformance.exec_engine import ExecEngine
@@ -225,7 +225,7 @@ def test_child_when_it_ignores_the_end_of_input_is_killed() -> None:
 
 def test_child_when_it_floods_its_errors_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command drains the child's error stream and keeps only its end."""
-    monkeypatch.setattr(children, "EXIT_GRACE_S", 30.0)
+    monkeypatch.setattr(child_module, "EXIT_GRACE_S", 30.0)
     flood = "sys.stderr.write('x' * 1_000_000)\nsys.stderr.flush()\n"
     engine = ExecEngine(
         child(HELLO, then=f"{flood}sys.stdin.readline()\nprint({OK!r}, flush=True)")

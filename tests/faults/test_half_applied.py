@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.metadata import epoch_state as epoch_module
-from rlmm.metadata import partition_state as partition_module
-from rlmm.metadata import txn_index_skips as stretches_module
+from rlmm.metadata import epoch_state, partition_state, txn_index_skips
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.slots import Slots
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
 
 
 FILES = frozenset(
-    str(module.__file__) for module in (partition_module, epoch_module, stretches_module)
+    str(module.__file__) for module in (partition_state, epoch_state, txn_index_skips)
 )
 MARKED, _, FINISHED = PartitionDeleteState
 

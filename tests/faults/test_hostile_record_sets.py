@@ -12,14 +12,13 @@ from hypothesis import given
 
 from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotPublishable
-from rlmm.metadata import open_record_set as opened
+from rlmm.metadata import open_record_set
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.python_shard import EPOCHS_FEW, PythonShard
 from rlmm.metadata.record_layout import EPOCHS_MAX
 from rlmm.metadata.report import Tally
 from rlmm.pump.settings import PumpSettings
-from rlmm.records import batch as batches
-from rlmm.records import records
+from rlmm.records import batch, records
 from rlmm.records.compression import Compression
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
@@ -116,7 +115,7 @@ def test_large_batch_when_its_records_are_used_up_then_are_those_of_the_batch(
     data = build_batch(records_of(values, 0), 0)
     expected = PythonShard(0)
     expected.apply(RecordSet(0, data))
-    monkeypatch.setattr(opened, "_FREED_AT_ONCE_MAX", 3)
+    monkeypatch.setattr(open_record_set, "_FREED_AT_ONCE_MAX", 3)
     shard, _ = step_by_step(data)
     assert shard.image() == expected.image()
     assert shard.statistics().tally == Tally(applied=20)
@@ -178,7 +177,7 @@ async def test_batch_when_a_writer_listens_then_is_read_once(
         reads += 1
         return read(*arguments)  # type: ignore[arg-type]  # passed on as they came
 
-    monkeypatch.setattr(batches, "compiled_values", counted)
+    monkeypatch.setattr(batch, "compiled_values", counted)
     world = World()
     place = world.place(TP)
     async with world.engine(ANY_HISTORY) as engine:

@@ -20,7 +20,7 @@ MAY_CREATE_TASKS = {
     "rlmm/library/remote_log_metadata.py",
     "rlmm/kafka_client/connections/task_set.py",
     "rlmm/process/snapshot_once.py",
-    "rlmm/engine/task_group.py",
+    "rlmm/engine/part_group.py",
     "rlmm/pump/pump.py",
     "rlmm/process/run.py",
     "rlmm/sidecar/cluster_discovery.py",
@@ -46,6 +46,30 @@ def test_tasks_are_created_only_in_listed_sources() -> None:
             if str(path) not in MAY_CREATE_TASKS
         }
     )
+
+
+def test_loggers_are_named_as_modules() -> None:
+    """A logger that a source names by a text is a module's, so that its level is set by module."""
+    modules = {".".join(path.with_suffix("").parts) for path in tree.python_files(*tree.PACKAGES)}
+    assert not [
+        f"{path}:{line}: {name}"
+        for path in tree.python_files(*tree.PACKAGES)
+        for line, name in rules.first_texts(tree.parse(path), "getLogger")
+        if name.partition(".")[0] in tree.PACKAGES and name not in modules
+    ]
+
+
+def test_modules_are_imported_under_their_names() -> None:
+    """An alias of a module of ours is its name with `_module`, or `kinds` for one of findings."""
+    modules = {".".join(path.with_suffix("").parts) for path in tree.python_files(*tree.PACKAGES)}
+    assert not [
+        f"{path}:{line}: {name} as {alias}"
+        for path in tree.python_files()
+        for line, name, alias in rules.aliases(tree.parse(path))
+        if name in modules
+        and alias != f"{name.rpartition('.')[2]}_module"
+        and not (name.endswith("_findings") and alias.endswith("kinds"))
+    ]
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,16 @@ def test_maps_name_nothing_that_is_not_there() -> None:
     ]
 
 
+def test_lists_of_maps_are_sorted() -> None:
+    """The list in a package's docstring names each module once, in the order of the names."""
+    unsorted = []
+    for folder, text in packages(*MAPPED).items():
+        names = re.findall(r"(?m)^- `(\w+)`: ", text)
+        if names != sorted(set(names)):
+            unsorted.append(folder)
+    assert not unsorted
+
+
 def test_folders_are_imported_by_those_that_their_map_names() -> None:
     """Each package names in its docstring the other packages that import it."""
     unnamed = []

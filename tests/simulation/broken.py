@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from rlmm.engine.engine import Engine
-from rlmm.engine.snapshot_wiring import SnapshotKeeper
+from rlmm.engine.snapshot_wiring import EngineSnapshots
 from rlmm.gate.admission import Gate, GatedShard
 from rlmm.gate.state import GateState, ShardGate
 from rlmm.kafka_client.fetch.partition_reads import AnsweredOffsets
@@ -23,14 +23,13 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.shard_answers import ShardAnswers
 from rlmm.metadata.verdicts import APPLIED
-from rlmm.pump import known_state, pump
-from rlmm.pump import verdict_waits as listening
-from rlmm.pump import writer as publish
+from rlmm.pump import known_state, pump, verdict_waits
+from rlmm.pump import writer as writer_module
 from rlmm.pump.follower import Follower
 from rlmm.pump.replay import Replay, ReplayStart
 from rlmm.pump.state_images import Image
 from rlmm.pump.writer import EventWriter
-from rlmm.snapshot import snapshot_folder as shelf
+from rlmm.snapshot import snapshot_folder
 from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
 from tests.simulation import steps
 from tests.simulation.loop import swapped
@@ -219,7 +218,7 @@ def _judges_by_offset(
     entries: Sequence[Entry],
 ) -> None:
     del checksum, passed
-    waiter.set_result(listening._verdict_on(offset, entries))
+    waiter.set_result(verdict_waits._verdict_on(offset, entries))
 
 
 async def _inherits(follower: Follower) -> None:
@@ -293,24 +292,29 @@ BROKEN = (
     _broken("slow end", "I2 I9 errors", pump.Pump, "_guarded", lambda _, part: part()),
     _broken("early acknowledgement", "I3", EventWriter, "_wait_verdict", _acknowledges_early),
     _broken("endless wait", "I9", EventWriter, "_wait_verdict", _waits_for_ever),
-    _broken("another's verdict", "I3", listening, "_verdict_on", _first_verdict),
+    _broken("another's verdict", "I3", verdict_waits, "_verdict_on", _first_verdict),
     _broken("unchecked writer", "I8", PythonShard, "admit", lambda *_: None),
-    _broken("erased metadata", "I8", publish, "_with_custom", lambda event, _: event),
-    _broken("strange record", "I8", publish, "encode", lambda event: encode(event) + b"\0"),
+    _broken("erased metadata", "I8", writer_module, "_with_custom", lambda event, _: event),
+    _broken("strange record", "I8", writer_module, "encode", lambda event: encode(event) + b"\0"),
     _broken("falling watermark", "I7", known_state, "beginning", _drops_trimmed_states),
     _broken("lost count", "I4", PythonShard, "_skip_to", _holes_do_not_count),
     _broken("hidden segment", "I6", ShardAnswers, "segments", _hides_what_is_deleted),
     _broken("late copy", "I1 I3 errors", Follower, "freeze", _freezes_late),
-    _broken("torn snapshot", "I5", shelf, "write_atomically", _writes_in_place),
-    _broken("snapshot in a cache", "I5", shelf, "write_atomically", _writes_without_force),
+    _broken("torn snapshot", "I5", snapshot_folder, "write_atomically", _writes_in_place),
     _broken(
-        *("folder in a cache", "I5", shelf, "make_durable_folder"),
+        "snapshot in a cache", "I5", snapshot_folder, "write_atomically", _writes_without_force
+    ),
+    _broken(
+        *("folder in a cache", "I5", snapshot_folder, "make_durable_folder"),
         lambda disk, path, _: disk.make_folder(path),
     ),
-    _broken("folder forced once", "I5", shelf, "make_durable_folder", _forces_new_folders),
     _broken(
-        *("snapshot of another topic", "I1 I2 I9", shelf, "identity_folder", lambda root, _: root),
-        *(shelf, "require_identity", lambda *_: None, known_state, "holds_batch", _holds),
+        "folder forced once", "I5", snapshot_folder, "make_durable_folder", _forces_new_folders
+    ),
+    _broken(
+        *("snapshot of another topic", "I1 I2 I9"),
+        *(snapshot_folder, "identity_folder", lambda root, _: root),
+        *(snapshot_folder, "require_identity", lambda *_: None, known_state, "holds_batch", _holds),
     ),
     _broken("endless stop", "I9", pump, "_stay_cancelled", lambda: None),
     _broken("snapshot of a disowned state", "I1", pump.Pump, "_vouches", lambda *_: True),
@@ -321,10 +325,10 @@ BROKEN = (
     _broken("answer after a pause", "I2", Follower, "is_current", lambda _: True),
     _broken("believed snapshot", "I1 I2 I9", known_state, "holds_batch", _holds),
     _broken("inherited watermark", "I1", Follower, "_begin", _inherits),
-    _broken("another partition count", "I2", SnapshotKeeper, "confirm", _nothing),
+    _broken("another partition count", "I2", EngineSnapshots, "confirm", _nothing),
     _broken(
         *("epoch of whole answers", "I1 I2 I9", AnsweredOffsets, "epoch_before"),
         lambda answered, at: answered.leader_epoch if at == answered.next_offset else -1,
     ),
-    _broken("verdict by offset", "I3", listening, "_settle", _judges_by_offset),
+    _broken("verdict by offset", "I3", verdict_waits, "_settle", _judges_by_offset),
 )

@@ -12,6 +12,7 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode_any
 from tests.simulation import clients
 from tests.simulation.failures import any_place
+from tests.simulation.machine import STOP_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +70,7 @@ def lose_records_down(world: World) -> None:
     if world.random.random() < 0.5:
         machine.crash()
     else:
-        world.begin("stop", machine, 150.0, machine.stop())
+        world.begin("stop", machine, STOP_S, machine.stop())
     lose_later(world, place, lambda: _start(world, machine))
 
 

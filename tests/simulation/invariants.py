@@ -373,6 +373,6 @@ def _marks_of(shard: PythonShard) -> _Marks:
 def _was_refused(machine: Machine) -> bool:
     """Whether a snapshot was unusable, so that state found only there is lost."""
     engine = machine.engine
-    keeper = None if engine is None else engine._keeper
-    found = None if keeper is None else keeper.statistics()
+    snapshots = None if engine is None else engine._snapshots
+    found = None if snapshots is None else snapshots.statistics()
     return found is not None and any(found[0].refused.values())

@@ -12,7 +12,7 @@ from heapq import heappop
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from rlmm.snapshot import snapshot_folder as shelf
+from rlmm.snapshot import snapshot_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator, Iterator
@@ -49,7 +49,7 @@ def swapped(*changes: tuple[object, str, object]) -> Iterator[None]:
 @contextmanager
 def inline_threads() -> Iterator[None]:
     """Run snapshot work without threads, so none changes its priority."""
-    with swapped((shelf, "_give_way", lambda: None)):
+    with swapped((snapshot_folder, "_give_way", lambda: None)):
         yield
 
 

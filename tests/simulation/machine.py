@@ -46,6 +46,8 @@ PUMP = PumpSettings(
     retry_last_ms=1_000,
 )
 READY_S = 2.0
+STOP_S = 150.0
+"""Longest stop: a slow disk takes some snapshots, one after the other."""
 LATENESS_S = (PUMP.lag_ms_max + PUMP.end_age_ms_max) / 1_000
 """The longest lag of an answer: unknown log end, end not reached."""
 
@@ -254,8 +256,8 @@ class Machine:
         return None if identity is None else identity.topic_id
 
     def _saved(self, engine: Engine) -> list[str]:
-        keeper = engine._keeper
-        store = None if keeper is None else keeper._store
+        snapshots = engine._snapshots
+        store = None if snapshots is None else snapshots._store
         life = self._topic.life
         if store is None or life is None:
             return []

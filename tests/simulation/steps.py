@@ -9,7 +9,7 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode_any
 from rlmm.records.compression import Compression
 from tests.simulation import cleaner, clients, elections, failures
-from tests.simulation.machine import READY_S
+from tests.simulation.machine import READY_S, STOP_S
 from tests.support.records.strategies import damaged
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     Step = Callable[[World], None]
 
 _GRACE_S = 0.1
-_STOP_S = 150.0
-"""Longest stop: a slow disk takes some snapshots, one after the other."""
 _KAFKAS_WAY_S = READY_S
 """How much longer a write may take that first waits to learn where its event belongs."""
 
@@ -196,14 +194,14 @@ def stop(world: World) -> None:
     machine = world.pick_up()
     if machine is not None:
         world.tell(machine.name, "stops")
-        world.begin("stop", machine, _STOP_S, machine.stop())
+        world.begin("stop", machine, STOP_S, machine.stop())
 
 
 def flush(world: World) -> None:
     machine = world.pick_up()
     if machine is not None:
         world.tell(machine.name, "writes snapshots of everything")
-        world.begin("flush", machine, _STOP_S, machine.flush())
+        world.begin("flush", machine, STOP_S, machine.flush())
 
 
 def crash(world: World) -> None:

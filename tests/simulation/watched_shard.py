@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rlmm.engine.snapshot_wiring import SnapshotKeeper
+from rlmm.engine.snapshot_wiring import EngineSnapshots
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.store import SnapshotStore
 from tests.simulation.branches import Lineage
@@ -112,8 +112,8 @@ class WatchedShard(PythonShard):
 def watched_snapshots() -> Iterator[None]:
     """Tell restored states their lineage, and the judge what was saved."""
 
-    async def restore(keeper: SnapshotKeeper, *where: int) -> RestoredSnapshot | None:
-        found = await _RESTORE(keeper, *where)
+    async def restore(snapshots: EngineSnapshots, *where: int) -> RestoredSnapshot | None:
+        found = await _RESTORE(snapshots, *where)
         if found is not None and isinstance(found.shard, WatchedShard):
             shard = found.shard
             key = snapshot_key(shard.partition, shard.position, found.history)
@@ -122,16 +122,16 @@ def watched_snapshots() -> Iterator[None]:
 
     async def write(store: SnapshotStore, frozen: ShardImages) -> SavedSnapshot:
         saved = await _WRITE(store, frozen)
-        disk = store._shelf._disk
+        disk = store._folder._disk
         assert isinstance(disk, SimulatedDisk)
         disk.platter.saved(frozen)
         return saved
 
-    with swapped((SnapshotKeeper, "restore", restore), (SnapshotStore, "write", write)):
+    with swapped((EngineSnapshots, "restore", restore), (SnapshotStore, "write", write)):
         yield
 
 
-_RESTORE = SnapshotKeeper.restore
+_RESTORE = EngineSnapshots.restore
 _WRITE = SnapshotStore.write
 
 

@@ -11,9 +11,9 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `item_streams`: Streams of items that are cut short.
 - `log_range`: The range of the log that a command reads, from its flags.
 - `object_places`: The keys of a segment's objects, in the layout of the storage plugin.
+- `option_kinds`: Kinds of options: switches, files, times, counts.
 - `output`: The printing of answers in one piece.
 - `parameter_types`: Types of command line parameters.
-- `option_kinds`: Kinds of options: switches, files, times, counts.
 - `partial_metadata`: Answers from partial metadata: assigned, ready or readable partitions alone.
 - `query_command`: A command that looks at the state, from its flags to its exit code.
 - `query_options`: Options that several queries have in common.

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     Holds = Callable[[Moment], Awaitable[bool]]
 
-_ready_log = logging.getLogger("rlmm.cli.partly.ready")
-_readable_log = logging.getLogger("rlmm.cli.partly.readable")
+_log = logging.getLogger(__name__)
 
 _LISTED_MAX: Final = 10
 _ANSWERS_S: Final = 1.0
@@ -67,13 +66,13 @@ async def of_ready(
             place = others[0] if others else None
             raise NotReady(msg, reason="partly", metadata_partition=place) from error
         if others:
-            _ready_log.warning(
+            _log.warning(
                 "not looked at, because it is not ready: metadata partition %s; another topic of "
                 "the same name may be there, see `rlmm status`",
                 listed(others),
             )
         if left_out:
-            _ready_log.warning("%s; another topic of the same name may be there", left_out)
+            _log.warning("%s; another topic of the same name may be there", left_out)
         return moment
 
 
@@ -143,7 +142,7 @@ async def readable(
         raise _refusal(looking, troubles, next(iter(troubles.values())))
     there = ReadablePartitions(tuple(sorted(found.keys() - troubles.keys())), troubles)
     for note in there.notes():
-        _readable_log.warning("%s", note)  # rows of CSV, and lines, have no notes
+        _log.warning("%s", note)  # rows of CSV, and lines, have no notes
     return there
 
 

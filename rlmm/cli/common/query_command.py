@@ -119,7 +119,7 @@ def _said_once() -> Iterator[None]:
         del record
         return time.monotonic() - begin_s > _FIRST_TROUBLE_S
 
-    logger = logging.getLogger("rlmm.log.kafka.cluster")
+    logger = logging.getLogger("rlmm.kafka_client.connections.cluster_view")
     logger.addFilter(is_later)
     try:
         yield

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Ask = Callable[["QueryContext"], Awaitable[CommandAnswer]]
 
-_log = logging.getLogger("rlmm.cli.asking")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ Invariants:
 May be imported by `rlmm.cli.common`, `rlmm.cli.queries`.
 
 - `answer`: The answer of a command, in one form for every printer.
-- `settings`: The flags of a command, and the terminal.
 - `cells`: Single values as people read them.
-- `table`: For people: columns, or one screen.
 - `documents`: JSON, JSON lines and YAML.
-- `separated`: CSV and TSV.
 - `printers`: An answer, its items one by one, through the chosen printer.
+- `separated`: CSV and TSV.
+- `settings`: The flags of a command, and the terminal.
+- `table`: For people: columns, or one screen.
 """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rlmm.config.loading import ConfigurationValue, LoadedConfiguration
     from rlmm.telemetry.logs import LogLines
 
-_log = logging.getLogger("rlmm.cli.reloading")
+_log = logging.getLogger(__name__)
 
 RELOAD_SIGNAL = signal.SIGHUP
 _SECTION = "logging"

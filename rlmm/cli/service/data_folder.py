@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_log = logging.getLogger("rlmm.cli.data_folder")
+_log = logging.getLogger(__name__)
 
 _THREAD = "data-folder"
 _PATIENCE_S = 1.0

@@ -26,7 +26,7 @@ from rlmm.cli.service.data_folder import DataFolder
 from rlmm.cli.snapshot.service_requests import SnapshotReports
 from rlmm.config.process import ServiceMode
 from rlmm.errors import ConfigError, RlmmError, StopTimedOut
-from rlmm.metrics.served_state import ServedState as Shown
+from rlmm.metrics.served_state import ServedState
 from rlmm.process.run import SNAPSHOT_SIGNAL, pool_over, serve
 from rlmm.process.systemd import SupervisorNotices
 from rlmm.process.wiring import (
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from rlmm.http.server import HttpServer
     from rlmm.telemetry.logs import LogLines
 
-_log = logging.getLogger("rlmm.cli.serve")
+_log = logging.getLogger(__name__)
 
 _POOL_S = 2.0
 """Time for threads to end after all else has."""
@@ -138,26 +138,28 @@ async def _serve(
     if is_later and token_file_of(configuration) is not None:
         # It would lie in the data folder, which does not answer.
         _log.warning("no token is made for this machine's own user before the data folder answers")
-    door, token_file = await asyncio.to_thread(_door, configuration, None if is_later else own)
-    door.audit.wait_room = lines.wait_room
+    authenticator, token_file = await asyncio.to_thread(
+        _authenticator, configuration, None if is_later else own
+    )
+    authenticator.audit.wait_room = lines.wait_room
     engines = engines_of(configuration)
-    sidecar = sidecar_of(configuration, engines, door)
+    sidecar = sidecar_of(configuration, engines, authenticator)
     broker_log = await asyncio.to_thread(broker_log_of, configuration)
-    shown = Shown(
+    shown = ServedState(
         __version__,
         lines=lines.statistics,
         sidecar=sidecar.statistics,
-        access=door.statistics,
+        access=authenticator.statistics,
         broker_log=broker_log,
     )
     notices = SupervisorNotices(
         os.environ, sidecar.listening.is_set, config.http.heartbeat_age_ms_max / 1_000
     )
     reloading = ConfigReload(
-        sources, configuration, lines, door.ask_to_look, notices.reloading, early
+        sources, configuration, lines, authenticator.ask_to_look, notices.reloading, early
     )
-    http = http_of(configuration, shown, door, token_file)
-    later = {"own token": folder.behind(partial(_own_token_later, own, door, http))}
+    http = http_of(configuration, shown, authenticator, token_file)
+    later = {"own token": folder.behind(partial(_own_token_later, own, authenticator, http))}
 
     def begin(service: Service) -> None:
         shown.begin(service)
@@ -176,8 +178,8 @@ async def _serve(
                         "log lines": lines.run,
                         "log levels": reloading.run,
                         "clusters": folder.behind(engines.run),
-                        "access": door.run,
-                        "audit log": door.audit.run,
+                        "access": authenticator.run,
+                        "audit log": authenticator.audit.run,
                         "sidecar": folder.behind(sidecar.run),
                         **({} if broker_log is None else {"broker log": broker_log.run}),
                         **(later if is_later else {}),
@@ -188,10 +190,10 @@ async def _serve(
                     on_ending=notices.stopping,
                 )
         except StopTimedOut as error:
-            door.audit.flush()
+            authenticator.audit.flush()
             _leave(error, lines)
         finally:
-            door.audit.flush()
+            authenticator.audit.flush()
 
 
 def _announce(configuration: LoadedConfiguration, folder: DataFolder) -> None:
@@ -216,7 +218,7 @@ def _announce(configuration: LoadedConfiguration, folder: DataFolder) -> None:
         )
 
 
-def _door(
+def _authenticator(
     configuration: LoadedConfiguration, own: Callable[[], tuple[Path, str] | None] | None
 ) -> tuple[Authenticator, Path | None]:
     """Return the authenticator, and the file with the local token if there is one."""
@@ -240,13 +242,13 @@ def _own_token(configuration: LoadedConfiguration) -> tuple[Path, str] | None:
 
 
 async def _own_token_later(
-    own: Callable[[], tuple[Path, str] | None], door: Authenticator, http: HttpServer
+    own: Callable[[], tuple[Path, str] | None], authenticator: Authenticator, http: HttpServer
 ) -> None:
     """Create the token once the folder for it exists."""
     found = await in_own_thread("own-token", own)
     if found is not None:
         path, token = found
-        door.take_own(token)
+        authenticator.take_own(token)
         http.show_token_file(path)
     await asyncio.Event().wait()
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Document = dict[str, dict[str, Any]]
 
-_log = logging.getLogger("rlmm.cli.snapshot.asking")
+_log = logging.getLogger(__name__)
 
 REPORT = "snapshot-report.json"
 REPORTS_MAX = 16

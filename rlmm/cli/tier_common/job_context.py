@@ -13,6 +13,7 @@ import click
 
 from rlmm.base.visible_text import visible, visible_block
 from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.tier_common import progress_line
 from rlmm.errors import ConfigError
 from rlmm.telemetry.logs import set_up
 from rlmm.telemetry.settings import LoggingSettings, LogLevel
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
     from spark_tiering.copy_plan.plan import CopyPlan
     from spark_tiering.reporting.report import OutcomeReport
 
-_log = logging.getLogger("rlmm.cli.tier.around")
+_log = logging.getLogger(__name__)
 
 LINES_MAX = 10
 
 
 def quiet_log() -> AbstractContextManager[LogLines]:
-    levels = ("rlmm.cli.tier.progress=info",)
+    levels = (f"{progress_line.__name__}=info",)
     return set_up(LoggingSettings(level=LogLevel.WARNING, levels=levels))
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.reporting.progress import Progress
 
-_log = logging.getLogger("rlmm.cli.tier.progress")
+_log = logging.getLogger(__name__)
 
 LINE_S: Final = 10.0
 REDRAW_S: Final = 0.1

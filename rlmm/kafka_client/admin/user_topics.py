@@ -73,8 +73,8 @@ class UserTopics:
     def __init__(self, settings: KafkaSettings, dialer: Dialer, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._now = asyncio.get_running_loop().time
-        self._crew = TaskSet()
-        self._cluster = ClusterConnection(settings, dialer, self._crew, self._now)
+        self._tasks = TaskSet()
+        self._cluster = ClusterConnection(settings, dialer, self._tasks, self._now)
 
     async def metadata(self, topics: Sequence[str] | None = None) -> ClusterMetadata:
         """Return brokers and *topics*, or all that our user may DESCRIBE, as a broker has them."""
@@ -203,7 +203,7 @@ class UserTopics:
         """Return the results of *work* in its order; the first error cancels the rest."""
         tasks: list[asyncio.Task[T]] = []
         try:
-            tasks.extend(self._crew.start(one, "ask a leader") for one in work)
+            tasks.extend(self._tasks.start(one, "ask a leader") for one in work)
             return [await task for task in tasks]
         finally:
             for task in tasks:
@@ -254,7 +254,7 @@ class UserTopics:
             raise LogUnavailable(msg) from error
 
     async def close(self) -> None:
-        await self._crew.close()
+        await self._tasks.close()
         await self._cluster.close()
 
 

@@ -42,12 +42,12 @@ class Pool:
         self,
         name: str,
         dial: Callable[[], Coroutine[None, None, BrokerConnection]],
-        crew: TaskSet,
+        tasks: TaskSet,
         now: Callable[[], float],
     ) -> None:
         self._name = name
         self._dial = dial
-        self._crew = crew
+        self._tasks = tasks
         self._now = now
         self._idle: list[BrokerConnection] = []
         """The one that was used last is the last."""
@@ -103,7 +103,7 @@ class Pool:
 
     def _see_to_it(self) -> None:
         if self._waiting and self._making is None:
-            self._making = self._crew.start(self._make(), f"connect to {self._name}", self._made)
+            self._making = self._tasks.start(self._make(), f"connect to {self._name}", self._made)
 
     async def _make(self) -> None:
         while self._waiting and self._lent:
@@ -147,11 +147,11 @@ class Pool:
 
 class Node:
     def __init__(
-        self, broker: BrokerAddress, dialer: Dialer, crew: TaskSet, now: Callable[[], float]
+        self, broker: BrokerAddress, dialer: Dialer, tasks: TaskSet, now: Callable[[], float]
     ) -> None:
         self.broker = broker
         self._dialer = dialer
-        self._crew = crew
+        self._tasks = tasks
         self._now = now
         self._dialing = asyncio.Lock()
         self._backoff = Backoff(RETRY, now)
@@ -173,7 +173,7 @@ class Node:
         if self._control is not None and self._control.is_open:
             return self._control
         if self._opening is None:
-            self._opening = self._crew.start(self._open_control(), f"connect to {self}")
+            self._opening = self._tasks.start(self._open_control(), f"connect to {self}")
         return await asyncio.shield(self._opening)
 
     async def _open_control(self) -> BrokerConnection:
@@ -186,7 +186,7 @@ class Node:
 
     async def borrow(self, role: str) -> BrokerConnection:
         if role not in self._pools:
-            self._pools[role] = Pool(str(self), partial(self._dial, role), self._crew, self._now)
+            self._pools[role] = Pool(str(self), partial(self._dial, role), self._tasks, self._now)
         return await self._pools[role].borrow()
 
     async def give_back(self, role: str, connection: BrokerConnection) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rlmm.kafka_messages.cluster import ClusterMetadata, PartitionLeader
     from rlmm.metadata.ids import Uuid
 
-_log = logging.getLogger("rlmm.log.kafka.cluster")
+_log = logging.getLogger(__name__)
 
 _CANDIDATE_S = 3.0
 """How long one of several brokers may take to answer before the next is asked."""
@@ -90,7 +90,7 @@ class ClusterConnection:
     """The current view and the brokers in it."""
 
     def __init__(
-        self, settings: KafkaSettings, dialer: Dialer, crew: TaskSet, now: Callable[[], float]
+        self, settings: KafkaSettings, dialer: Dialer, tasks: TaskSet, now: Callable[[], float]
     ) -> None:
         self.view: ClusterView | None = None
         self.trouble: LogError | None = None
@@ -100,7 +100,7 @@ class ClusterConnection:
         """Called after every attempt, whatever came of it."""
         self._settings = settings
         self._dialer = dialer
-        self._crew = crew
+        self._tasks = tasks
         self._now = now
         self._nodes: dict[int, Node] = {}
         self._backoff = ReconnectBackoff(BOOTSTRAP, now)
@@ -150,7 +150,7 @@ class ClusterConnection:
     def wish(self) -> asyncio.Task[None]:
         """Have the cluster asked, as soon as the pauses allow, and return the attempt."""
         if self._attempt is None:
-            self._attempt = self._crew.start(self._ask(), "ask the cluster", self._asked)
+            self._attempt = self._tasks.start(self._ask(), "ask the cluster", self._asked)
         return self._attempt
 
     def refresh(self) -> None:
@@ -233,10 +233,10 @@ class ClusterConnection:
         for node_id, node in list(self._nodes.items()):
             if told.get(node_id) != node.broker:
                 del self._nodes[node_id]
-                self._crew.start(node.close(), f"leave {node}")
+                self._tasks.start(node.close(), f"leave {node}")
         for node_id, broker in told.items():
             if node_id not in self._nodes:
-                self._nodes[node_id] = Node(broker, self._dialer, self._crew, self._now)
+                self._nodes[node_id] = Node(broker, self._dialer, self._tasks, self._now)
         topic = next((t for t in metadata.topics if t.name == self._settings.topic.name), None)
         view = None
         if topic is not None and topic.code == 0:

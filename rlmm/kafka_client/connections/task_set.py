@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_log = logging.getLogger("rlmm.log.kafka.crew")
+_log = logging.getLogger(__name__)
 
 
 class TaskSet:

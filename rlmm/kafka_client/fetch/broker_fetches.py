@@ -49,13 +49,13 @@ class BrokerFetches:
     """The partitions that wait for one broker, in the order in which they came."""
 
     def __init__(
-        self, name: str, turns: LeaderReads, crew: TaskSet, *, poll_s: float, late_s: float
+        self, name: str, turns: LeaderReads, tasks: TaskSet, *, poll_s: float, late_s: float
     ) -> None:
         """A broker waits up to *poll_s* for new records, and is late after *late_s*."""
         self.ready: dict[int, None] = {}
         self._name = name
         self._turns = turns
-        self._crew = crew
+        self._tasks = tasks
         self._poll_s = poll_s
         self._late_s = late_s
         self._workers: set[FetchWorker] = set()
@@ -79,7 +79,7 @@ class BrokerFetches:
         ):
             worker = FetchWorker(asyncio.get_running_loop().time())
             self._workers.add(worker)
-            self._crew.start(self._work(worker), self.name, lambda done: self._ended(worker, done))
+            self._tasks.start(self._work(worker), self.name, lambda done: self._ended(worker, done))
 
     def _may_poll(self, worker: FetchWorker | None) -> bool:
         """Return whether *worker*, or a new one, may wait at the broker beside the others."""

@@ -53,7 +53,7 @@ class Fetcher:
         self,
         settings: KafkaSettings,
         cluster: ClusterConnection,
-        crew: TaskSet,
+        tasks: TaskSet,
         ask_bounds: Callable[[int], Awaitable[LogBounds | LogError]],
         now: Callable[[], float],
     ) -> None:
@@ -62,7 +62,7 @@ class Fetcher:
         self.deaths = 0
         self._settings = settings
         self._cluster = cluster
-        self._crew = crew
+        self._tasks = tasks
         self._ask_bounds = ask_bounds
         self._now = now
         self._poll_s = settings.fetch_max_wait_ms / 1000
@@ -70,8 +70,8 @@ class Fetcher:
         self.topic_id: Uuid | None = None
         self._waiting: dict[int, deque[PendingRead]] = {}
         self._covered: dict[int, tuple[PendingRead, int]] = {}
-        self._trails: dict[int, FetchPosition] = {}
-        self._desks: dict[int, BrokerFetches] = {}
+        self._fetch_positions: dict[int, FetchPosition] = {}
+        self._leader_fetches: dict[int, BrokerFetches] = {}
 
     @property
     def pending(self) -> int:
@@ -81,7 +81,7 @@ class Fetcher:
         """Bind to the topic of this id; the state of any other topic is forgotten."""
         if topic_id != self.topic_id:
             self.topic_id = topic_id
-            self._trails.clear()
+            self._fetch_positions.clear()
 
     def fail(self, error: LogError) -> None:
         """End every read that waits with *error*."""
@@ -105,30 +105,30 @@ class Fetcher:
 
     def silence(self, read: PendingRead) -> LogError | None:
         """Return why *read* had no answer in its time; None when there was nothing to answer."""
-        trail = self.trail(read.partition)
-        if read.is_answered or trail.heard_at + self._patience_s >= self._now():
+        fetch_position = self.fetch_position(read.partition)
+        if read.is_answered or fetch_position.heard_at + self._patience_s >= self._now():
             return None
         self._cluster.wish()
-        why = trail.trouble or self._cluster.trouble or "its leader has not answered"
+        why = fetch_position.trouble or self._cluster.trouble or "its leader has not answered"
         kind = LogNotPermitted if isinstance(why, LogNotPermitted) else LogUnavailable
         return kind(f"partition {read.partition} at offset {read.position}: {why}")
 
     def look_again(self) -> None:
         view = self._cluster.view
         for partition in list(self._waiting):
-            trail = self.trail(partition)
+            fetch_position = self.fetch_position(partition)
             led_by = None
             if view is not None:
                 led_by = view.leader_of(partition), view.epoch_of(partition)
-            if led_by != trail.led_by:
-                trail.led_by = led_by
-                trail.backoff.succeeded()
+            if led_by != fetch_position.led_by:
+                fetch_position.led_by = led_by
+                fetch_position.backoff.succeeded()
             self.place(partition)
 
-    def trail(self, partition: int) -> FetchPosition:
-        if partition not in self._trails:
-            self._trails[partition] = FetchPosition(self._now)
-        return self._trails[partition]
+    def fetch_position(self, partition: int) -> FetchPosition:
+        if partition not in self._fetch_positions:
+            self._fetch_positions[partition] = FetchPosition(self._now)
+        return self._fetch_positions[partition]
 
     def next_read(self, partition: int, leader: int | None) -> PendingRead | None:
         """Return the read of *partition* to ask *leader* for; None when one is under way."""
@@ -139,13 +139,13 @@ class Fetcher:
         return next((read for read in queue if not read.answer.done()), None)
 
     def place(self, partition: int) -> None:
-        """Lay the partition on the desk of its leader, unless it is not its time yet."""
-        if self.trail(partition).backoff.remaining_s == 0:
+        """Have the leader of the partition asked, unless its pause has not ended."""
+        if self.fetch_position(partition).backoff.remaining_s == 0:
             self._place_now(partition)
 
     def _place_now(self, partition: int) -> None:
-        for desk in self._desks.values():
-            desk.ready.pop(partition, None)
+        for fetches in self._leader_fetches.values():
+            fetches.ready.pop(partition, None)
         view = self._cluster.view
         leader = view.leader_of(partition) if view is not None else None
         if self.next_read(partition, leader) is None:
@@ -155,22 +155,24 @@ class Fetcher:
             error = self._cluster.trouble or LogUnavailable(why)
             self.try_later(partition, error, is_stale=True)
             return
-        if leader not in self._desks:
+        if leader not in self._leader_fetches:
             turns = LeaderReads(self, self._cluster, leader, self._settings.fetch_max_bytes)
-            self._desks[leader] = BrokerFetches(
-                f"broker {leader}", turns, self._crew, poll_s=self._poll_s, late_s=self._patience_s
+            self._leader_fetches[leader] = BrokerFetches(
+                f"broker {leader}", turns, self._tasks, poll_s=self._poll_s, late_s=self._patience_s
             )
-        self._desks[leader].put(partition)
+        self._leader_fetches[leader].put(partition)
 
     def try_later(self, partition: int, error: LogError, *, is_stale: bool) -> None:
         """Ask again after a pause; when the leader may be another by now, find that out first."""
         if is_stale:
             self._cluster.wish()
-        trail = self.trail(partition)
-        if trail.timer is not None:
-            trail.timer.cancel()  # a partition has one next attempt, whatever failed meanwhile
-        pause_s = trail.failed(error)
-        trail.timer = asyncio.get_running_loop().call_later(pause_s, self._place_now, partition)
+        fetch_position = self.fetch_position(partition)
+        if fetch_position.timer is not None:
+            fetch_position.timer.cancel()  # a partition has one next attempt
+        pause_s = fetch_position.failed(error)
+        fetch_position.timer = asyncio.get_running_loop().call_later(
+            pause_s, self._place_now, partition
+        )
 
     def cover(self, read: PendingRead, leader: int) -> None:
         """Note that *leader* is asked for *read*."""
@@ -186,10 +188,10 @@ class Fetcher:
     ) -> bool:
         """Take the answer of *leader* for one read; true when the reader got something."""
         self.bytes += len(fetched.data)
-        judged = self.trail(read.partition).judge(read, fetched, is_first=is_first)
+        judged = self.fetch_position(read.partition).judge(read, fetched, is_first=is_first)
         if isinstance(judged, FetchOutOfRange):
             check = self._check_bounds(read, is_diverging=judged.is_diverging)
-            self._crew.start(
+            self._tasks.start(
                 check, f"bounds of partition {read.partition}", lambda _: self.done(read, leader)
             )
             return False
@@ -215,13 +217,13 @@ class Fetcher:
                 read, bounds.log_start_offset, bounds.high_watermark, is_diverging=is_diverging
             )
         if error is None or isinstance(error, LogUnavailable):
-            self.trail(read.partition).forget_epoch()
+            self.fetch_position(read.partition).forget_epoch()
             unsure = LogUnavailable("its leader is not sure of its bounds")
             self.try_later(read.partition, error or unsure, is_stale=True)
         else:
             if not read.answer.done():
                 # The reader knows now: it may well go on from where its leader agrees with it.
-                self.trail(read.partition).forget_epoch()
+                self.fetch_position(read.partition).forget_epoch()
             answer(read, error)
 
 
@@ -241,7 +243,7 @@ class LeaderReads:
 
     def is_at_tail(self, partition: int) -> bool:
         read = self._fetcher.next_read(partition, self._leader)
-        return read is not None and self._fetcher.trail(partition).tail == read.position
+        return read is not None and self._fetcher.fetch_position(partition).tail == read.position
 
     def cover(self, partitions: list[int]) -> dict[int, PendingRead]:
         turn: dict[int, PendingRead] = {}
@@ -258,7 +260,7 @@ class LeaderReads:
         assert fetcher.topic_id is not None
         fetcher.requests += 1
         wanted = [
-            fetcher.trail(partition).wanted(read, view.epoch_of(partition))
+            fetcher.fetch_position(partition).wanted(read, view.epoch_of(partition))
             for partition, read in turn.items()
         ]
         return FetchRequest(fetcher.topic_id, wanted, wait_ms=wait_ms, bytes_max=self._bytes_max)

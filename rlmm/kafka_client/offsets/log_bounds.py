@@ -40,13 +40,13 @@ class BoundsQuestion:
     def __init__(
         self,
         cluster: ClusterConnection,
-        crew: TaskSet,
+        tasks: TaskSet,
         topic: str,
         topic_id: Uuid,
         partitions: Iterable[int],
     ) -> None:
         self._cluster = cluster
-        self._crew = crew
+        self._tasks = tasks
         self._topic = topic
         self._topic_id = topic_id
         self.answers: Answers = {
@@ -79,7 +79,7 @@ class BoundsQuestion:
             else:
                 by_leader[leader].append(partition)
         tasks = {
-            self._crew.start(
+            self._tasks.start(
                 self._ask_leader(leader, {at: view.epoch_of(at) for at in asked}),
                 f"bounds of broker {leader}",
             ): leader
@@ -115,7 +115,7 @@ class BoundsQuestion:
             return
         topic_id = next((t.topic_id for t in cluster.topics if t.code == ErrorCode.NONE), None)
         if topic_id != self._topic_id:
-            self._tell(partitions, gone(self._topic, self._topic_id, topic_id))
+            self._tell(partitions, topic_id_error(self._topic, self._topic_id, topic_id))
             return
         for partition in partitions:
             self.answers[partition] = _joined(
@@ -127,7 +127,7 @@ class BoundsQuestion:
             self.answers[partition] = type(error)(f"partition {partition}: {error}")
 
 
-def gone(topic: str, topic_id: Uuid, now: Uuid | None) -> LogError:
+def topic_id_error(topic: str, topic_id: Uuid, now: Uuid | None) -> LogError:
     if now is None:
         return LogUnavailable(f"topic {topic} with id {topic_id} is not there now")
     return LogRecreated(

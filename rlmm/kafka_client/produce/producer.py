@@ -45,14 +45,14 @@ class IdempotentProducer:
         self,
         settings: KafkaSettings,
         cluster: ClusterConnection,
-        crew: TaskSet,
+        tasks: TaskSet,
         now_ms: Callable[[], int],
     ) -> None:
         self.pending = 0
         self.pending_bytes = 0
         self._settings = settings
         self._cluster = cluster
-        self._crew = crew
+        self._tasks = tasks
         self._now_ms = now_ms
         self._topic_id: Uuid | None = None
         self._lanes: dict[int, PartitionAppends] = {}
@@ -109,7 +109,7 @@ class IdempotentProducer:
 
     def _start(self, partition: int, lane: PartitionAppends) -> None:
         self._running.add(partition)
-        self._crew.start(
+        self._tasks.start(
             self._run(partition, lane),
             f"append to partition {partition}",
             lambda done: self._ended(partition, lane, done),
@@ -181,7 +181,7 @@ class IdempotentProducer:
             lane.not_sent()
             raise
         lane.sent()
-        answer = self._crew.start(sent, f"answer to an append to partition {partition}")
+        answer = self._tasks.start(sent, f"answer to an append to partition {partition}")
         try:
             while not (await asyncio.wait({answer}, timeout=_LATE_S))[0]:
                 self._cluster.wish()

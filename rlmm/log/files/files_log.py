@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from rlmm.records.record_set import RecordSet
 
 
-_log = logging.getLogger("rlmm.log.files")
+_log = logging.getLogger(__name__)
 
 _OBSERVED_EVERY_S = 0.5
 """How often an observer looks for new records while a reader waits for them."""

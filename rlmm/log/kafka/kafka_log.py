@@ -81,17 +81,17 @@ class KafkaLog:
     ) -> None:
         loop = asyncio.get_running_loop()
         self._settings = settings
-        self._crew = TaskSet()
-        self._cluster = ClusterConnection(settings, dialer, self._crew, loop.time)
+        self._tasks = TaskSet()
+        self._cluster = ClusterConnection(settings, dialer, self._tasks, loop.time)
         self._cluster.on_change = self._changed
         self.wake = self._cluster.wake
         self._sources = HistoryReads(
-            partial(Fetcher, settings, self._cluster, self._crew, self._ask_bounds, loop.time)
+            partial(Fetcher, settings, self._cluster, self._tasks, self._ask_bounds, loop.time)
         )
         self._appender: IdempotentProducer | None = None
         if not settings.is_observer:
             self._appender = IdempotentProducer(
-                settings, self._cluster, self._crew, SYSTEM_CLOCK.now_ms
+                settings, self._cluster, self._tasks, SYSTEM_CLOCK.now_ms
             )
         self._bound: LogIdentity | None = None
         self.is_gapless = False
@@ -280,7 +280,7 @@ class KafkaLog:
                 while self._limits:
                     await self._bell.wait()
         self._sources.close()
-        await self._crew.close()
+        await self._tasks.close()
         await self._cluster.close()
 
     @contextlib.asynccontextmanager
@@ -376,7 +376,7 @@ class KafkaLog:
 
     def _question(self, bound: LogIdentity, partitions: Collection[int]) -> BoundsQuestion:
         topic = self._settings.topic.name
-        return BoundsQuestion(self._cluster, self._crew, topic, bound.topic_id, partitions)
+        return BoundsQuestion(self._cluster, self._tasks, topic, bound.topic_id, partitions)
 
     async def _ask_bounds(self, partition: int) -> LogBounds | LogError:
         assert self._bound is not None

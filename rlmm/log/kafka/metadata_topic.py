@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import ConfigError, LogError, LogRecreated, LogUnavailable, TopicAbsent
 from rlmm.kafka_client.code_errors import error_for
-from rlmm.kafka_client.offsets.log_bounds import gone as replaced
+from rlmm.kafka_client.offsets.log_bounds import topic_id_error
 from rlmm.kafka_client.settings import PARTITION_COUNT
 from rlmm.kafka_messages.configs import CreateTopicsRequest, DescribeTopicsRequest
 from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
@@ -64,7 +64,7 @@ def another_than(bound: LogIdentity | None, view: ClusterView, name: str) -> Log
         )
     if view.topic.topic_id == bound.topic_id:
         return None
-    return LogRecreated(str(replaced(name, bound.topic_id, view.topic.topic_id)))
+    return LogRecreated(str(topic_id_error(name, bound.topic_id, view.topic.topic_id)))
 
 
 async def refuse_empty(

@@ -14,12 +14,12 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`, `spark_tiering.maintenance.rebuild`.
 
-- `rows`: Records, lost offsets, header, footer, their digest, and the same as JSON lines.
-- `report`: The reports of an export and of an import.
-- `records`: The records of a log as rows.
-- `tables`: Rows as Parquet.
-- `files`: A backup, written or read by its name.
-- `targets`: Logs that take records: a folder, the topic of a cluster.
 - `export`: The whole export.
+- `files`: A backup, written or read by its name.
 - `import_`: The whole import.
+- `records`: The records of a log as rows.
+- `report`: The reports of an export and of an import.
+- `rows`: Records, lost offsets, header, footer, their digest, and the same as JSON lines.
+- `tables`: Rows as Parquet.
+- `targets`: Logs that take records: a folder, the topic of a cluster.
 """

@@ -15,11 +15,11 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `topic_ownership`: The owner of a topic's expiry: a job or live brokers.
-- `decision`: The options of a job, and the segments of a partition that go, and why.
-- `current_state`: The state of cluster, metadata and jobs, with a plan for each partition.
 - `actions`: The actions outside of the process: events, objects on executors, claims.
+- `current_state`: The state of cluster, metadata and jobs, with a plan for each partition.
+- `decision`: The options of a job, and the segments of a partition that go, and why.
 - `execution`: The waves: deletions started, objects deleted, deletions finished.
-- `report`: The report for people and as JSON.
 - `job`: The whole job: decide, claim, decide again, execute, report.
+- `report`: The report for people and as JSON.
+- `topic_ownership`: The owner of a topic's expiry: a job or live brokers.
 """

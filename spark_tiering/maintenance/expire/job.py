@@ -43,7 +43,7 @@ PROBED_MAX = 10
 """Segments that the job looks up in the store before it deletes anything."""
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
-_log = logging.getLogger("spark_tiering.care.expire.job")
+_log = logging.getLogger(__name__)
 
 
 def expire(

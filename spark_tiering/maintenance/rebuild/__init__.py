@@ -19,14 +19,14 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `decision`: The comparison of objects and metadata, one user partition at a time.
-- `document`: The file of events, written and read.
-- `apply_steps`: The events of a file that are still to be published, in groups.
-- `report`: The reports of both.
-- `manifests`: A unit of work: sets of objects, their manifests read, segments recovered.
-- `deleted_segments`: Deletions in the topic, in a snapshot, in a backup.
-- `bucket_reader`: The sets of a store, a user partition at a time.
-- `rebuild`: The whole rebuild.
-- `publishing`: Events published through a log or through a service.
 - `apply`: The whole application.
+- `apply_steps`: The events of a file that are still to be published, in groups.
+- `bucket_reader`: The sets of a store, a user partition at a time.
+- `decision`: The comparison of objects and metadata, one user partition at a time.
+- `deleted_segments`: Deletions in the topic, in a snapshot, in a backup.
+- `document`: The file of events, written and read.
+- `manifests`: A unit of work: sets of objects, their manifests read, segments recovered.
+- `publishing`: Events published through a log or through a service.
+- `rebuild`: The whole rebuild.
+- `report`: The reports of both.
 """

@@ -13,13 +13,13 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `values`: The settings of the checks, the values of a unit, and the faults of a segment.
-- `object_checks`: The objects of a segment against its manifest and its metadata.
-- `salvage`: Segment files as a broker has them; readable offsets of a damaged log.
 - `content_checks`: A log and its indexes, checked in one pass.
-- `unit_execution`: One unit on an executor: the store, the key ring, the pace.
-- `segment_choice`: The choice and order of segments, and the size of units.
 - `fault_findings`: Faults within and between segments as findings, and the lost offsets.
+- `object_checks`: The objects of a segment against its manifest and its metadata.
 - `report`: The report for people and programs.
+- `salvage`: Segment files as a broker has them; readable offsets of a damaged log.
+- `segment_choice`: The choice and order of segments, and the size of units.
+- `unit_execution`: One unit on an executor: the store, the key ring, the pace.
+- `values`: The settings of the checks, the values of a unit, and the faults of a segment.
 - `verification`: The driver: units in waves, and the metadata once more.
 """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import EngineUnfit
-from spark_tiering.execution import spark_engine as rounds
+from spark_tiering.execution import spark_engine as spark_engine_module
 from spark_tiering.execution.protocol import CANCELLED, UnitLost
 from spark_tiering.execution.task_entry import TaskContext
 from tests.support.spark.work_units import Unit, is_running, runs, wait_for, work
@@ -104,7 +104,7 @@ def test_call_when_interrupted_then_all_end(spark_engine: ExecutionEngine, tmp_p
 
 @pytest.fixture
 def not_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "NOTICE_S", 0.0)
+    monkeypatch.setattr(spark_engine_module, "NOTICE_S", 0.0)
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_engine_when_workers_have_another_version_then_is_unfit(
     rdd_engine: ExecutionEngine, not_waiting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With different versions of driver and workers the engine runs nothing and names both."""
-    monkeypatch.setattr(rounds, "TaskContext", partial(TaskContext, version="0.0.1"))
+    monkeypatch.setattr(spark_engine_module, "TaskContext", partial(TaskContext, version="0.0.1"))
     with pytest.raises(EngineUnfit, match=r"no unit can run: the driver is rlmm 0\.0\.1, a worker"):
         rdd_engine.run_units([Unit(1), Unit(2)], work)
 

@@ -83,6 +83,7 @@ def test_interruption_ends_the_command_quietly_with_130(
     [
         (["status"], 3, "--sidecar"),
         (["status", "--sidecar", "127.0.0.1:1"], 3, "127.0.0.1:1"),
+        (["status", "--bootstrap-server", "127.0.0.1:1", "--timeout", "1s"], 3, "127.0.0.1:1"),
         (["segments", "list", "--log-dirs", "nowhere"], 2, "nowhere"),
         (["segments", "list", "--log-dirs", "."], 2, "rlmm: config: "),
         (["segments", "list", "--at", "yesterday"], 2, "yesterday"),

@@ -31,7 +31,7 @@ from rlmm.metrics.metric import MetricKind
 from rlmm.metrics.served_state import ServedState
 from rlmm.metrics.table import METRICS
 from rlmm.pump.settings import PumpSettings
-from rlmm.sidecar.statistics import FrameServerCounters as SidecarFigures
+from rlmm.sidecar.statistics import FrameServerCounters
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.telemetry.logs import LinesStatistics
 from tests.support.builders import finished, segment_id, started, tp, update
@@ -51,7 +51,7 @@ SETTINGS = EngineSettings(memory=ROOM, snapshot=SnapshotSettings(free_bytes_min=
 
 
 def everything(process: Service, folder: Path) -> ServedState:
-    figures = SidecarFigures()
+    figures = FrameServerCounters()
     door = Authenticator(AccessSettings(), Pki(folder).settings())
     door.limits.enter(Client("somebody", Role.READER))
     assert door.handshakes("http", 1.0) is not None

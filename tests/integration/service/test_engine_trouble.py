@@ -14,7 +14,7 @@ from rlmm.errors import ConfigError, LogDamaged, Stopped
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.process.run import serve
-from rlmm.snapshot.schedule import FlushResult
+from rlmm.snapshot.snapshot_writer import FlushResult
 from tests.integration.service.test_clusters import DEADLINE_S, plan, ready, running
 from tests.support.engines import until
 

@@ -19,7 +19,7 @@ from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
 from rlmm.partition_log.settings import LogSettings
-from rlmm.process import run as service
+from rlmm.process import run
 from rlmm.process.run import serve
 from tests.integration.http.test_process import get, url_of
 from tests.integration.service.test_ending import DEADLINE_S, SETTINGS, kept_positions
@@ -69,7 +69,7 @@ log.num_partitions = 2
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_OPENING_S", 0.01)
+    monkeypatch.setattr(run, "_OPENING_S", 0.01)
 
 
 @pytest.fixture(autouse=True)

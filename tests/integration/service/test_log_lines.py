@@ -176,7 +176,7 @@ log.num_partitions = 2
 [clusters.west]
 log.num_partitions = 3
 """
-OF_AN_ENGINE = ("rlmm.pump.", "rlmm.relay", "rlmm.log.", "rlmm.snapshot.")
+OF_AN_ENGINE = ("rlmm.pump.", "rlmm.gate.", "rlmm.log.", "rlmm.snapshot.")
 
 
 async def test_lines_when_there_are_clusters_then_each_says_whose_it_is(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ async def test_lines_when_there_are_clusters_then_each_says_whose_it_is(tmp_path
     assert {line.get("cluster") for line in ours} == {"east", "west"}
     ids = {(line["cluster"], line["cluster_id"]) for line in ours if "cluster_id" in line}
     assert len(ids) == 2
-    for logger in ("rlmm.pump.follower", "rlmm.relay"):
+    for logger in ("rlmm.pump.follower", "rlmm.gate.admission"):
         lines = [line for line in ours if line["logger"] == logger]
         assert sorted(
             (line["cluster"], line["metadata_partition"], line["offset"]) for line in lines

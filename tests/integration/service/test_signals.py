@@ -64,7 +64,7 @@ async def test_serve_when_hung_up_then_levels_of_modules_change(tmp_path: Path, 
         assert (told["level"], f"{file} is no TOML" in told["message"]) == ("error", True)
         served.send(signal.SIGUSR1)
         await served.until(WRITTEN)
-        assert debugging(served) == {"rlmm.snapshot.shelf"}
+        assert debugging(served) == {"rlmm.snapshot.snapshot_folder"}
         assert not [message for message in served.messages if RESTART in message]
         assert await served.end(signal.SIGTERM) == 0
     assert (served.messages[-1], served.said) == ("stopped", [])

@@ -13,7 +13,7 @@ from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError, TooBu
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.sidecar import operator_queries as looking
+from rlmm.sidecar import operator_queries
 from rlmm.wire.operator_queries import read_image_head
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
 ORDERS = tp("orders", 7)
-MANY = looking.IN_PLACE_SEGMENTS * 3
+MANY = operator_queries.IN_PLACE_SEGMENTS * 3
 
 
 def fill(world: World, count: int, partition: TopicIdPartition = ORDERS) -> None:
@@ -111,7 +111,7 @@ async def test_image_when_nothing_of_it_is_open_then_reads_are_refused() -> None
 
 async def test_image_when_its_client_is_gone_then_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service releases an image whose client is silent or gone."""
-    monkeypatch.setattr(looking, "IDLE_S", 20.0)
+    monkeypatch.setattr(operator_queries, "IDLE_S", 20.0)
     async with serving() as (_, served):
         statistics = served.sidecar.statistics
         async with greeted(served.path) as client:
@@ -121,7 +121,7 @@ async def test_image_when_its_client_is_gone_then_freed(monkeypatch: pytest.Monk
             await until(lambda: statistics().waiting_bytes == 0)
             with pytest.raises(InvalidArgument, match="it was let go of"):
                 await client.call("read_image", 0, 10)
-        monkeypatch.setattr(looking, "IDLE_S", 600.0)
+        monkeypatch.setattr(operator_queries, "IDLE_S", 600.0)
         async with greeted(served.path) as client:
             await client.call("open_image", wire(ORDERS), 1)
             assert statistics().waiting_bytes == head.size_bytes
@@ -288,7 +288,7 @@ async def test_image_when_its_client_goes_while_it_is_made_then_nothing_of_it_st
         async with greeted(served.path) as client:
             client.send("open_image", wire(ORDERS), 1)
             await until(held.is_begun.is_set)
-            assert served.sidecar.statistics().waiting_bytes > looking.AROUND_BYTES
+            assert served.sidecar.statistics().waiting_bytes > operator_queries.AROUND_BYTES
         await until(lambda: not sum(served.sidecar.statistics().connections.values()))
         held.may_end.set()
         await until(lambda: served.sidecar.statistics().waiting_bytes == 0)

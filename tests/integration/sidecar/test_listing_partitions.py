@@ -10,7 +10,7 @@ from rlmm.errors import InvalidArgument, NotAssigned, NotReady
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.sidecar import operator_queries as looking
+from rlmm.sidecar import operator_queries
 from rlmm.wire.operator_queries import read_summary_page
 from tests.support.builders import (
     delete_started,
@@ -162,7 +162,7 @@ async def test_partitions_when_a_broker_asks_then_it_sees_its_own() -> None:
 
 async def test_partitions_when_many_then_others_have_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each turn looks through a bounded number of partitions."""
-    monkeypatch.setattr(looking, "_PIECE", 10)
+    monkeypatch.setattr(operator_queries, "_PIECE", 10)
     world = World(1)
     every = fill(world, 300)
     async with (

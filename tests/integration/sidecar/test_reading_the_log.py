@@ -21,7 +21,7 @@ from rlmm.errors import (
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
-from rlmm.sidecar import log_queries as history
+from rlmm.sidecar import log_queries
 from rlmm.wire.operator_queries import (
     PIECE_BYTES_MAX,
     LogEnds,
@@ -146,7 +146,7 @@ async def test_log_when_its_end_is_waited_for_then_tells_what_comes_and_takes_no
     async with serving() as (world, engine, served), greeted(served.path) as client:
         waiting = [
             client.send("read_log", world.topic.topic_id, 0, COUNT, 0, 100, {"timeout_ms": 60_000})
-            for _ in range(3 * history.OF_CONNECTION_MAX)
+            for _ in range(3 * log_queries.OF_CONNECTION_MAX)
         ]
         await until(lambda: engine.statistics().barrier.waiting == len(waiting))
         assert await piece(client, world, 0) is not None
@@ -156,13 +156,13 @@ async def test_log_when_its_end_is_waited_for_then_tells_what_comes_and_takes_no
         answers = [await client.answer(one) for one in waiting]
         told = [one for one in answers if one.error is None]
         assert all(read_log_piece(one.result)[1] == COUNT + 1 for one in told)  # type: ignore[index]
-        assert len(told) >= history.OF_CONNECTION_MAX
+        assert len(told) >= log_queries.OF_CONNECTION_MAX
         assert {type(one.error) for one in answers} <= {type(None), TooBusy}
 
 
 async def test_log_when_the_state_stands_then_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The log can be read while the engine is stuck."""
-    monkeypatch.setattr(history, "LOOK_S", 0.05)
+    monkeypatch.setattr(log_queries, "LOOK_S", 0.05)
     world = World(1)
     fill(world)
     log = HeldLog(world)
@@ -211,14 +211,14 @@ async def test_log_when_too_many_read_it_then_too_busy_and_counted() -> None:
         log.is_held = True
         log.waiting = 0
         asked = [world.topic.topic_id, 0, 0, 0, 100]
-        connections = history.ALL_MAX // history.OF_CONNECTION_MAX
+        connections = log_queries.ALL_MAX // log_queries.OF_CONNECTION_MAX
         async with greeted(served.path) as late:
             clients: list[FrameClient] = []
             for number in range(connections):
                 client = await stack_client(served, clients)
-                for _ in range(history.OF_CONNECTION_MAX):
+                for _ in range(log_queries.OF_CONNECTION_MAX):
                     client.send("read_log", *asked)
-                await until(lambda: log.waiting == (number + 1) * history.OF_CONNECTION_MAX)  # noqa: B023
+                await until(lambda: log.waiting == (number + 1) * log_queries.OF_CONNECTION_MAX)  # noqa: B023
                 with pytest.raises(TooBusy, match="under way for this connection"):
                     await client.call("read_log", *asked)
             for method, args in (("read_log", asked), ("log_bounds", [[0]])):
@@ -227,7 +227,9 @@ async def test_log_when_too_many_read_it_then_too_busy_and_counted() -> None:
             assert await late.call("ping") is None
             clients[0].close()
             statistics = served.sidecar.statistics
-            await until(lambda: statistics().waiting == history.ALL_MAX - history.OF_CONNECTION_MAX)
+            await until(
+                lambda: statistics().waiting == log_queries.ALL_MAX - log_queries.OF_CONNECTION_MAX
+            )
             assert await piece(late, world, 1) is not None
             log.let_go.set()
             await until(lambda: statistics().waiting == 0)

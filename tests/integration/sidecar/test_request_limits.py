@@ -12,7 +12,7 @@ from broker_adapter.client import RemoteLogMetadataClient
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError, TooBusy
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
-from rlmm.sidecar import broker_assignments as brokers
+from rlmm.sidecar import broker_assignments
 from rlmm.sidecar.broker_starts import SETTLE_S
 from rlmm.sidecar.waiting_requests import KEPT_BYTES, KEPT_FACTOR
 from rlmm.wire.framing import HEAD_BYTES
@@ -288,7 +288,7 @@ async def test_broker_when_started_again_and_says_it_in_pieces_then_nobody_is_se
 
 async def test_what_a_new_start_omits_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service itself gives up the partitions that a new start does not name."""
-    monkeypatch.setattr(brokers, "SETTLE_S", 0.0)
+    monkeypatch.setattr(broker_assignments, "SETTLE_S", 0.0)
     world = World(PLACES)
     async with (
         serving_brokers(world, slow_client_ms=80) as served,

@@ -19,7 +19,7 @@ from rlmm.log.files.log_folder import TOPIC
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
-from spark_tiering.maintenance.backup import import_ as importing
+from spark_tiering.maintenance.backup import import_
 from spark_tiering.maintenance.backup.files import open_backup, writing
 from spark_tiering.maintenance.backup.import_ import import_backup
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupRow
@@ -125,7 +125,7 @@ def test_import_when_it_was_broken_off_then_the_same_command_goes_on(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An import broken off at any group continues by the same command, without repeats."""
-    monkeypatch.setattr(importing, "GROUP_ROWS", 3)
+    monkeypatch.setattr(import_, "GROUP_ROWS", 3)
     file, blank = tmp_path / "a.jsonl", tmp_path / "blank"
     content = exported(file, archive)
     access = EmbeddedAccess(folder=blank / "log")

@@ -17,7 +17,7 @@ from rlmm.errors import ConfigError
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.metadata.encoding import encode
 from rlmm_demo.world.service import DemoService
-from spark_tiering.maintenance.backup import import_ as importing
+from spark_tiering.maintenance.backup import import_
 from spark_tiering.maintenance.backup.export import export_backup
 from spark_tiering.maintenance.backup.files import open_backup, writing
 from spark_tiering.maintenance.backup.import_ import import_backup
@@ -199,7 +199,7 @@ async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
     there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")
     extents = {0: BackupExtent(10, 16), 1: BackupExtent(0, 0), 2: BackupExtent(0, 1)}
     file = made_backup(tmp_path / "a.jsonl", BackupHeader(there.header.identity, extents))
-    monkeypatch.setattr(importing, "GROUP_ROWS", 2)
+    monkeypatch.setattr(import_, "GROUP_ROWS", 2)
     asked = iter(["", "SIGINT"])
     broken_off = await asyncio.to_thread(
         import_backup, access, file, is_applied=True, why_stop=lambda: next(asked)

@@ -22,7 +22,7 @@ from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
 from spark_tiering.maintenance.audit.object_set_verdict import DAY_MS, AuditVerdict, SetVerdict
 from spark_tiering.maintenance.expire.decision import ExpireOptions
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.rebuild import bucket_reader as bucket_reading
+from spark_tiering.maintenance.rebuild import bucket_reader
 from spark_tiering.maintenance.rebuild.apply import apply
 from spark_tiering.maintenance.rebuild.decision import RebuildFate
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
@@ -276,7 +276,7 @@ def test_spark_when_it_reads_the_manifests_then_the_file_is_the_same(
     tmp_path: Path, spark_session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark reads the manifests and gives the same file as one process."""
-    monkeypatch.setattr(bucket_reading, "SETS_MAX", 2)
+    monkeypatch.setattr(bucket_reader, "SETS_MAX", 2)
     place = TierPlace(tmp_path)
     for number in range(5):
         put_set(tmp_path / "store", whole_segment(number, partition=tp("orders", number)))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import StoreUnavailable
-from spark_tiering.copy_job import job_lease as stopping
+from spark_tiering.copy_job import job_lease
 from spark_tiering.copy_job.job import run_job
 from spark_tiering.copy_job.report import CopyFate
-from spark_tiering.executor import stop_mark as pausing
+from spark_tiering.executor import stop_mark
 from spark_tiering.job_registry.records import JobRecords
 from tests.support.tier.job_folders import JOBS, TierPlace, WatchedUnits, states
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def _look_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every unit ask for the mark, since these run shorter than an answer is valid."""
-    monkeypatch.setattr(pausing, "UNMARKED_AGE_S", 0.0)
+    monkeypatch.setattr(stop_mark, "UNMARKED_AGE_S", 0.0)
 
 
 def check_stopped(
@@ -57,7 +57,7 @@ def test_job_when_its_stop_file_appears_stops(
 
 def test_job_when_paused_stops_soon(place: TierPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pause mark in the store stops the job between segments."""
-    monkeypatch.setattr(stopping, "PAUSE_AGE_S", 0.0)
+    monkeypatch.setattr(job_lease, "PAUSE_AGE_S", 0.0)
 
     def pause(result: CopyResult) -> None:
         JobRecords(at.jobs, at.job_id).ask_to_stop("a test")

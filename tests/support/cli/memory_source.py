@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli import main
-from rlmm.cli.common import query_command as answering
+from rlmm.cli.common import query_command
 from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.printing.printers import write_answer
 from rlmm.cli.printing.settings import PrintSettings
@@ -123,7 +123,7 @@ def commands_ask(make: Callable[[], Awaitable[StateSource]]) -> Iterator[None]:
         return await make()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answering, "open_source", open_source)
+        patch.setattr(query_command, "open_source", open_source)
         yield
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from click.testing import CliRunner
 
-from rlmm.cli.common import source_choice as source_options
+from rlmm.cli.common import source_choice
 from rlmm.cli.main import cli
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def stop_the_clock(monkeypatch: pytest.MonkeyPatch, now_ms: int) -> None:
     still = SimpleNamespace(time_ns=lambda: now_ms * 1_000_000)
-    monkeypatch.setattr(source_options, "time", still)
+    monkeypatch.setattr(source_choice, "time", still)
 
 
 def called(*arguments: str, output: str = "json") -> Result:

@@ -61,7 +61,7 @@ class Command:
 
 def said_on_stderr(result: Result) -> list[str]:
     """Return the lines on standard error without progress lines and retries."""
-    told = ("rlmm.cli.tier.progress", "broker_adapter.link")
+    told = ("rlmm.cli.tier_common.progress_line", "broker_adapter.link")
     return [line for line in result.stderr.splitlines() if not any(one in line for one in told)]
 
 

@@ -18,11 +18,11 @@ from spark_tiering.decoding import (
     BatchDecoder,
     DecodingFault,
     DecodingOptions,
+    decompression,
     fields,
+    record_positions,
     rows,
 )
-from spark_tiering.decoding import decompression as inflating
-from spark_tiering.decoding import record_positions as stepping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -135,13 +135,13 @@ def in_small(
     """Run the block with small limits, so that few records take the paths of large logs."""
     with ExitStack() as stack:
         for module, name, value in (
-            (stepping, "LANES_MIN", lanes),
+            (record_positions, "LANES_MIN", lanes),
             (fields, "LANES_MIN", lanes),
             (rows, "ROWS_MAX", rows_max),
             (rows, "HEADERS_MAX", headers_max),
-            (inflating, "PORTION_BYTES", portion_bytes),
-            (inflating, "_BUFFER_BYTES", portion_bytes + 100),
-            (inflating, "_ROOM_BYTES_MIN", 150),
+            (decompression, "PORTION_BYTES", portion_bytes),
+            (decompression, "_BUFFER_BYTES", portion_bytes + 100),
+            (decompression, "_ROOM_BYTES_MIN", 150),
         ):
             stack.enter_context(patch.object(module, name, value))
         yield

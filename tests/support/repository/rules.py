@@ -49,6 +49,15 @@ def calls(tree: ast.Module, *names: str) -> list[str]:
     ]
 
 
+def first_texts(tree: ast.Module, name: str) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each call of *name* whose first argument is a text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called_name(node) == name and node.args:
+            text = node.args[0]
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                yield node.lineno, text.value
+
+
 def called_name(call: ast.Call) -> str:
     called = call.func
     return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
@@ -71,6 +80,15 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def aliases(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
+    """Yield line, full name and alias of each `from a import b as c`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.asname:
+                    yield node.lineno, f"{node.module}.{alias.name}", alias.asname
 
 
 def undocumented_tests(tree: ast.Module) -> list[str]:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.metadata.ids import INT32_MAX
-from rlmm.wire import hello, options, values
-from rlmm.wire import operator_queries as looking
-from rlmm.wire import queries as questions
-from rlmm.wire import value_checks as forms
+from rlmm.wire import hello, operator_queries, options, queries, value_checks, values
 from rlmm.wire.methods import METHODS
 from tests.support.builders import tp
 
@@ -19,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def _after(value: object) -> object:
-    after = questions.read_page_key(value)
-    return value if after is None else questions.page_key_value(after)
+    after = queries.read_page_key(value)
+    return value if after is None else queries.page_key_value(after)
 
 
 _READS: Final[dict[str, Again]] = {
@@ -28,19 +25,17 @@ _READS: Final[dict[str, Again]] = {
     "partitions": lambda value: [
         values.partition_value(one) for one in values.read_partitions(value)
     ],
-    "lookups": lambda value: [
-        questions.lookup_value(*one) for one in questions.read_lookups(value)
-    ],
+    "lookups": lambda value: [queries.lookup_value(*one) for one in queries.read_lookups(value)],
     "segment": lambda value: values.segment_value(values.read_segment(tp(), value)),
-    "uuid": lambda value: forms.uuid(value, "an id"),
-    "uint31": lambda value: forms.uint31(value, "a number"),
-    "uint31?": lambda value: None if value is None else forms.uint31(value, "a number"),
-    "uint63": lambda value: forms.uint63(value, "a number"),
-    "flag": lambda value: forms.flag(value, "complete"),
+    "uuid": lambda value: value_checks.uuid(value, "an id"),
+    "uint31": lambda value: value_checks.uint31(value, "a number"),
+    "uint31?": lambda value: None if value is None else value_checks.uint31(value, "a number"),
+    "uint63": lambda value: value_checks.uint63(value, "a number"),
+    "flag": lambda value: value_checks.flag(value, "complete"),
     "after": _after,
     "hello": lambda value: hello.hello_value(hello.read_hello(value)),
-    "summary key": looking.read_summary_key,
-    "places": lambda value: looking.read_places(value, INT32_MAX),
+    "summary key": operator_queries.read_summary_key,
+    "places": lambda value: operator_queries.read_places(value, INT32_MAX),
 }
 _ARGS: Final[dict[str, tuple[str, ...]]] = {
     "hello": ("hello",),
@@ -93,19 +88,19 @@ def _options(kind: str | None, value: object) -> object:
 
 
 def _page(value: object) -> object:
-    segments, after = questions.read_page(tp(), value)
+    segments, after = queries.read_page(tp(), value)
     return [[values.segment_value(one) for one in segments], after]
 
 
 def _segment_answers(value: object) -> object:
-    partitions = [tp()] * len(forms.array(value, "answers"))
-    answers = questions.read_segment_answers(partitions, value)
-    return [questions.segment_answer_value(one) for one in answers]
+    partitions = [tp()] * len(value_checks.array(value, "answers"))
+    answers = queries.read_segment_answers(partitions, value)
+    return [queries.segment_answer_value(one) for one in answers]
 
 
 def _log_ends(value: object) -> object:
-    ends = forms.array(forms.array(value, "bounds", 2)[1], "bounds")
-    return looking.log_ends_value(*looking.read_log_ends(value, len(ends)))
+    ends = value_checks.array(value_checks.array(value, "bounds", 2)[1], "bounds")
+    return operator_queries.log_ends_value(*operator_queries.read_log_ends(value, len(ends)))
 
 
 _RESULTS: Final[dict[str, Again]] = {
@@ -117,11 +112,17 @@ _RESULTS: Final[dict[str, Again]] = {
     "segments_for": _segment_answers,
     "list_segments": _page,
     "partition_delete": lambda value: values.deletion_value(values.read_deletion(tp(), value)),
-    "read_token": questions.read_token,
-    "list_partitions": lambda value: looking.summary_page_value(looking.read_summary_page(value)),
-    "open_image": lambda value: looking.image_head_value(looking.read_image_head(value)),
+    "read_token": queries.read_token,
+    "list_partitions": lambda value: operator_queries.summary_page_value(
+        operator_queries.read_summary_page(value)
+    ),
+    "open_image": lambda value: operator_queries.image_head_value(
+        operator_queries.read_image_head(value)
+    ),
     "log_bounds": _log_ends,
-    "read_log": lambda value: looking.log_piece_value(looking.read_log_piece(value)),
+    "read_log": lambda value: operator_queries.log_piece_value(
+        operator_queries.read_log_piece(value)
+    ),
 }
 
 

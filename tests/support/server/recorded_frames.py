@@ -15,9 +15,7 @@ from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, TopicIdPartition, Uuid
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
-from rlmm.wire import hello, options, values
-from rlmm.wire import operator_queries as looking
-from rlmm.wire import queries as questions
+from rlmm.wire import hello, operator_queries, options, queries, values
 from rlmm.wire.errors import classes
 from rlmm.wire.messages import answer_frame, refusal_frame, request_frame
 from tests.support.builders import segment_id, tp
@@ -169,7 +167,7 @@ def _questions(orders: list[object]) -> Iterator[Golden]:
     yield _request("segment-for-edge", 9, "segment_for", edge, INT32_MAX, INT64_MAX)
     yield _request("segment-for-options", 10, "segment_for", orders, 1, 2**31, fresh)
     lookups = [
-        questions.lookup_value(part, epoch, 100 * epoch)
+        queries.lookup_value(part, epoch, 100 * epoch)
         for part in (ORDERS, LONG_NAME)
         for epoch in range(3)
     ]
@@ -178,7 +176,7 @@ def _questions(orders: list[object]) -> Iterator[Golden]:
     yield _request("highest-offset", 13, "highest_offset", orders, 4, last)
     yield _request("next-segment-with-txn-index", 14, "next_segment_with_txn_index", orders, 0, 7)
     yield _request("list-segments", 15, "list_segments", orders, None, 1_000)
-    key = questions.page_key_value(PageKey(70_000, segment_id(9, ORDERS).uuid))
+    key = queries.page_key_value(PageKey(70_000, segment_id(9, ORDERS).uuid))
     yield _request("list-segments-next", 16, "list_segments", orders, key, 1)
     yield _request("list-segments-again", 17, "list_segments", orders, b"", 1)
     yield _request("list-segments-by-epoch", 18, "list_segments_by_epoch", orders, 3, key, 100)
@@ -226,7 +224,7 @@ def answers() -> Iterator[Golden]:
         yield _answer(f"segment-{name}", 4, value, "segment_for")
     yield _answer("segment-none", 5, values.optional_segment_value(None), "segment_for")
     found = [PLAIN_SEGMENT, None, errors.NotAssigned("no", metadata_partition=3)]
-    several = [questions.segment_answer_value(one) for one in found]
+    several = [queries.segment_answer_value(one) for one in found]
     yield _answer("segments", 6, several, "segments_for")
     yield _answer("highest-offset-answer", 7, INT64_MAX, "highest_offset")
     key = PageKey(0, segment_id(1, ORDERS).uuid)
@@ -237,7 +235,7 @@ def answers() -> Iterator[Golden]:
         "page-not-yet": Page((), None, is_last=False),
     }
     for name, page in pages.items():
-        yield _answer(name, 8, questions.page_value(page), "list_segments")
+        yield _answer(name, 8, queries.page_value(page), "list_segments")
     yield _answer("remote-log-size-answer", 9, 2**40, "remote_log_size")
     deletion = PartitionDelete(ORDERS, 1, 2, PartitionDeleteState.DELETE_PARTITION_FINISHED)
     yield _answer("deletion", 10, values.deletion_value(deletion), "partition_delete")
@@ -250,22 +248,24 @@ def answers() -> Iterator[Golden]:
 def _looked_at() -> Iterator[Golden]:
     deletion = PartitionDelete(EDGE, 1, 2, PartitionDeleteState.DELETE_PARTITION_MARKED)
     summaries = [
-        looking.PartitionCounts(ORDERS, 1, 2**40, 3, 2**41, None),
-        looking.PartitionCounts(EDGE, 0, 0, 0, -1, deletion),
+        operator_queries.PartitionCounts(ORDERS, 1, 2**40, 3, 2**41, None),
+        operator_queries.PartitionCounts(EDGE, 0, 0, 0, -1, deletion),
     ]
-    first = looking.SummaryPage(2**40, True, summaries, EDGE.key)
-    last = looking.SummaryPage(0, False, [], None)
+    first = operator_queries.SummaryPage(2**40, True, summaries, EDGE.key)
+    last = operator_queries.SummaryPage(0, False, [], None)
     for name, page in (("partitions", first), ("partitions-last", last)):
-        yield _answer(name, 14, looking.summary_page_value(page), "list_partitions")
-    head = looking.ImageHead(2**40, 2**30, bytes(range(256)))
-    yield _answer("image", 15, looking.image_head_value(head), "open_image")
+        yield _answer(name, 14, operator_queries.summary_page_value(page), "list_partitions")
+    head = operator_queries.ImageHead(2**40, 2**30, bytes(range(256)))
+    yield _answer("image", 15, operator_queries.image_head_value(head), "open_image")
     yield _answer("image-bytes", 16, b"", "read_image")
     truncated = errors.LogTruncated("cut", log_start=5, next_offset=2**40)
-    ends = looking.log_ends_value(Uuid(b"t" * 16), [looking.LogEnds(5, 2**40), truncated])
+    ends = operator_queries.log_ends_value(
+        Uuid(b"t" * 16), [operator_queries.LogEnds(5, 2**40), truncated]
+    )
     yield _answer("log-bounds-answer", 17, ends, "log_bounds")
-    piece = looking.LogPiece(b"batches", 2**40, 2**30)
+    piece = operator_queries.LogPiece(b"batches", 2**40, 2**30)
     for name, found in (("log", piece), ("log-none", None)):
-        yield _answer(name, 18, looking.log_piece_value(found), "read_log")
+        yield _answer(name, 18, operator_queries.log_piece_value(found), "read_log")
 
 
 def refusals() -> Iterator[Golden]:

@@ -170,10 +170,10 @@ def watch(points: Points) -> None:
 
 def set_clock(later_ms: int) -> None:
     from rlmm.base.clock import SYSTEM_CLOCK  # noqa: PLC0415 - imported long ago
-    from spark_tiering.copy_job import wiring as surroundings  # noqa: PLC0415
-    from spark_tiering.maintenance import wiring as opening  # noqa: PLC0415
+    from spark_tiering.copy_job.wiring import open_surroundings  # noqa: PLC0415
+    from spark_tiering.maintenance.wiring import open_tier  # noqa: PLC0415
 
-    managers: tuple[Any, ...] = (surroundings.open_surroundings, opening.open_tier)
+    managers: tuple[Any, ...] = (open_surroundings, open_tier)
     for manager in managers:
         manager.__wrapped__.__kwdefaults__["now_ms"] = lambda: SYSTEM_CLOCK.now_ms() + later_ms
 
@@ -206,7 +206,7 @@ def drive(asked: dict[str, Any]) -> None:
 def main() -> None:
     from rlmm.cli.tier import command  # noqa: F401, PLC0415 - once for all of them
     from rlmm.cli.tier_maintenance import expire  # noqa: F401, PLC0415
-    from rlmm.log.files import files_log as files  # noqa: F401, PLC0415
+    from rlmm.log.files import files_log  # noqa: F401, PLC0415
 
     for line in sys.stdin:
         child = os.fork()

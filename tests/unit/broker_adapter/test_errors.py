@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker_adapter import retry_policies as policies
+from broker_adapter import retry_policies
 from broker_adapter.kafka_exceptions import BrokerException, exception_for
 from broker_adapter.retry_policies import ASSIGNMENTS, JITTER, READS, WRITES, RetryPolicy
 from rlmm import errors
@@ -136,8 +136,8 @@ async def test_switch_when_off_then_one_attempt() -> None:
 
 def test_policies_then_there_are_three() -> None:
     """There are three retry policies, all in one module."""
-    found = [one for one in vars(policies).values() if isinstance(one, RetryPolicy)]
-    assert tuple(found) == policies.POLICIES
+    found = [one for one in vars(retry_policies).values() if isinstance(one, RetryPolicy)]
+    assert tuple(found) == retry_policies.POLICIES
 
 
 def test_unknown_partition_is_told_as_a_missing_resource() -> None:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli import main
-from rlmm.cli.common import commands as commands_table
+from rlmm.cli.common import commands
 from rlmm.cli.common.query_run import QueryContext, answer
 from rlmm.cli.common.source_choice import at_option, output_options, source_options
 from rlmm.cli.printing.answer import Column, CommandAnswer
@@ -63,7 +63,7 @@ async def ask_answer(looking: QueryContext) -> CommandAnswer:
 def command(monkeypatch: pytest.MonkeyPatch) -> None:
     SEEN.clear()
     TO_DO.clear()
-    monkeypatch.setitem(commands_table.SUBCOMMANDS, "ask", f"{__name__}:ask")
+    monkeypatch.setitem(commands.SUBCOMMANDS, "ask", f"{__name__}:ask")
 
 
 def run(

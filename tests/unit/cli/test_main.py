@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import rlmm
 from rlmm.cli import main
-from rlmm.cli.common import commands as commands_table
+from rlmm.cli.common import commands as commands_module
 from rlmm.errors import ConfigError, EngineFailed, NotReady, RlmmError
 
 
@@ -28,7 +28,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
         raise raised[0]
 
     monkeypatch.setattr(sys.modules[__name__], "fail_command", fail, raising=False)
-    monkeypatch.setitem(commands_table.SUBCOMMANDS, "fail", f"{__name__}:fail_command")
+    monkeypatch.setitem(commands_module.SUBCOMMANDS, "fail", f"{__name__}:fail_command")
     return raised
 
 
@@ -172,7 +172,7 @@ def test_root_when_asked_for_help_imports_no_command_and_nothing_heavy(words: li
     assert text
     libraries = {"rlmm_demo", "rlmm_conformance", "spark_tiering", "matplotlib"}
     assert not (HEAVY | libraries) & modules
-    commands = {target.partition(":")[0] for target in commands_table.SUBCOMMANDS.values()}
+    commands = {target.partition(":")[0] for target in commands_module.SUBCOMMANDS.values()}
     assert not commands & modules
 
 
@@ -218,8 +218,8 @@ def test_line_of_each_command_is_what_the_command_says_of_itself() -> None:
     """The table of lines that keeps help quick is as the commands are."""
     context = Context(main.cli)
     lines = {}
-    for name in commands_table.SUBCOMMANDS:
+    for name in commands_module.SUBCOMMANDS:
         command = main.cli.get_command(context, name)
         assert command is not None
         lines[name] = command.get_short_help_str(limit=LINE_MAX)
-    assert lines == commands_table.SHORT_HELP
+    assert lines == commands_module.SHORT_HELP

@@ -15,12 +15,12 @@ from click.testing import CliRunner
 
 from rlmm.base.folder_lock import folder_lock
 from rlmm.cli import main
-from rlmm.cli.snapshot import service_requests as snapshot_asking
+from rlmm.cli.snapshot import service_requests
 from rlmm.cli.snapshot.service_requests import REPORTS_MAX, SnapshotReports, ask
 from rlmm.engine.service import SnapshotOutcome
 from rlmm.errors import ConfigError, NotReady
 from rlmm.log.replay_progress import ReplayHistory
-from rlmm.snapshot.schedule import FlushResult
+from rlmm.snapshot.snapshot_writer import FlushResult
 from tests.support.engine.snapshots import (
     IDENTITY,
     file_of,
@@ -246,7 +246,7 @@ def test_ask_when_reports_come_then_takes_the_first_that_began_after_the_request
 ) -> None:  # fmt: skip
     """The caller ignores older reports and a file that is no report or of another version."""
     if content is not None:
-        (tmp_path / snapshot_asking.REPORT).write_text(content)
+        (tmp_path / service_requests.REPORT).write_text(content)
     asked.append(answer_with(tmp_path, *answers))
     with folder_lock(tmp_path):
         assert ask(tmp_path, os.getpid(), WAIT_S)["files"]["written"] == [taken]
@@ -285,5 +285,5 @@ async def test_reports_then_are_the_latest_ones(tmp_path: Path) -> None:
     reports = SnapshotReports(tmp_path)
     for number in range(REPORTS_MAX + 3):
         await reports.add(done(number), number)
-    found = [report["begun_ns"] for report in snapshot_asking._reports(tmp_path)]
+    found = [report["begun_ns"] for report in service_requests._reports(tmp_path)]
     assert found == list(range(3, REPORTS_MAX + 3))

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli import main
-from rlmm.cli.common import commands as commands_table
+from rlmm.cli.common import commands as commands_module
 from rlmm.cli.common.parameter_types import POSITIVE_SIZE, SIZE, TIME
 from rlmm.cli.common.shared_flags import (
     ALONE,
@@ -78,8 +78,8 @@ def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [one for one in os.environ if one.startswith("RLMM_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(commands_table.SUBCOMMANDS, "look", f"{__name__}:look")
-    monkeypatch.setitem(commands_table.SUBCOMMANDS, "nested", f"{__name__}:nested")
+    monkeypatch.setitem(commands_module.SUBCOMMANDS, "look", f"{__name__}:look")
+    monkeypatch.setitem(commands_module.SUBCOMMANDS, "nested", f"{__name__}:nested")
 
 
 def run(*arguments: str, **environ: str) -> Result:
@@ -263,7 +263,7 @@ def test_configuration_of_a_service_passes_over_variables_of_commands() -> None:
 
 def test_no_variable_of_a_command_is_one_of_the_configuration() -> None:
     """No variable of a command is one of the configuration."""
-    commands = commands_table.COMMANDS_OF_VARIABLES
+    commands = commands_module.COMMANDS_OF_VARIABLES
     assert [key.env for key in KEYS.values() if is_of_commands(key.env, commands)] == []
 
 

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 
-from rlmm.cli.tier_common import progress_line as tier_progress
+from rlmm.cli.tier_common import progress_line as progress_line_module
 from rlmm.cli.tier_common.job_context import print_and_keep
 from rlmm.cli.tier_common.progress_line import LINE_S, REDRAW_S, ProgressLine, progress_line
 from rlmm.errors import ConfigError
@@ -71,7 +71,7 @@ def test_line_elsewhere_when_shown_then_is_one_of_the_log_every_few_seconds(
     """Without a terminal the progress is a log line every few seconds, and the last."""
     out, clock = io.StringIO(), Clock()
     line = ProgressLine(out, clock)
-    with caplog.at_level(logging.INFO, "rlmm.cli.tier.progress"):
+    with caplog.at_level(logging.INFO, "rlmm.cli.tier_common.progress_line"):
         line.show(progress(0))
         clock.now_s += LINE_S - 1
         line.show(progress(1))
@@ -132,7 +132,7 @@ def test_line_when_nothing_comes_back_for_long_then_is_shown_again_with_the_time
     """Without results for a long time the progress line is drawn again with the elapsed time."""
     clock = Clock()
     line = ProgressLine(io.StringIO(), clock, is_terminal=False)
-    with caplog.at_level(logging.INFO, "rlmm.cli.tier.progress"):
+    with caplog.at_level(logging.INFO, "rlmm.cli.tier_common.progress_line"):
         line.tick()
         line.show(progress(1))
         for _ in range(2):
@@ -153,8 +153,8 @@ def test_line_on_a_terminal_when_a_block_runs_then_is_shown_again_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The line is drawn again until the block ends."""
-    monkeypatch.setattr(tier_progress, "TICK_S", 0.001)
-    monkeypatch.setattr(tier_progress, "REDRAW_S", 0.0)
+    monkeypatch.setattr(progress_line_module, "TICK_S", 0.001)
+    monkeypatch.setattr(progress_line_module, "REDRAW_S", 0.0)
     shown = threading.Semaphore(0)
 
     class Terminal(io.StringIO):

@@ -12,11 +12,11 @@ from rlmm.engine.engine import EngineSettings
 from rlmm.engine.freshness import wait_fresh
 from rlmm.errors import LogUnavailable, NotReady
 from rlmm.gate.settings import GateSettings
-from rlmm.http import queries as questions
+from rlmm.http import queries
 from rlmm.http.settings import HttpSettings
 from rlmm.library.remote_log_metadata import RemoteLogMetadata
 from rlmm.log.memory.partition import BoundsFault
-from rlmm.sidecar import waiting_requests as waiting
+from rlmm.sidecar import waiting_requests
 from rlmm.wire.options import FreshnessOptions
 from rlmm.wire.values import partition_value
 from tests.support.builders import finished, segment_id, started
@@ -44,7 +44,7 @@ async def by_frames(
     )
     lookups = [[partition_value(one), 0, 5] for one in partitions]
     options = FreshnessOptions(AT_LEAST, linearizable=True, timeout_ms=timeout_ms)
-    return await waiting.read(session, "segments_for", [lookups], options)
+    return await waiting_requests.read(session, "segments_for", [lookups], options)
 
 
 async def by_http(
@@ -53,7 +53,7 @@ async def by_http(
     values: dict[str, Any] = {"at_least": AT_LEAST, "linearizable": True}
     if timeout_ms is not None:
         values["timeout_ms"] = timeout_ms
-    await questions.wait_fresh(engine, partitions, values, HttpSettings())
+    await queries.wait_fresh(engine, partitions, values, HttpSettings())
     return None
 
 

@@ -65,12 +65,13 @@ async def test_lines_of_an_engine_when_it_reads_and_keeps_then_say_where(tmp_pat
     assert sorted(lines.where("rlmm.pump.follower", "reading from")) == [
         (cluster, 0, 0), (cluster, 0, 4), (cluster, 1, 0), (cluster, 1, 0),
     ]  # fmt: skip
-    assert sorted(lines.where("rlmm.relay", "is answered from")) == [
+    assert sorted(lines.where("rlmm.gate.admission", "is answered from")) == [
         (cluster, 0, 4), (cluster, 0, 4), (cluster, 1, 0), (cluster, 1, 0),
     ]  # fmt: skip
-    assert lines.where("rlmm.snapshot.shelf", "written to") == [(cluster, 0, 4)]
-    assert lines.where("rlmm.snapshot.shelf", "restored at") == [(cluster, 0, 4)]
-    assert {found[0] for found in lines.where("rlmm.pump.reaching", "metadata topic")} == {cluster}
+    assert lines.where("rlmm.snapshot.snapshot_folder", "written to") == [(cluster, 0, 4)]
+    assert lines.where("rlmm.snapshot.snapshot_folder", "restored at") == [(cluster, 0, 4)]
+    reached = lines.where("rlmm.pump.log_connection", "metadata topic")
+    assert {found[0] for found in reached} == {cluster}
 
 
 async def test_lines_of_an_engine_when_the_log_fails_then_say_where() -> None:
@@ -84,9 +85,9 @@ async def test_lines_of_an_engine_when_the_log_fails_then_say_where() -> None:
             identity = engine.identity
             assert identity is not None
             world.script.lose_brokers()
-            await until(lambda: len(lines.of("rlmm.relay", "no longer ready")) == 2)
+            await until(lambda: len(lines.of("rlmm.gate.admission", "no longer ready")) == 2)
     cluster = identity.cluster_id
-    gates = lines.where("rlmm.relay", "no longer ready")
+    gates = lines.where("rlmm.gate.admission", "no longer ready")
     assert sorted(gates) == [(cluster, 0, 0), (cluster, 1, 3)]
     assert {(cluster, 0, 0), (cluster, 1, 3)} == set(
         lines.where("rlmm.pump.follower", "next attempt")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
-from rlmm.engine.snapshot_wiring import SnapshotKeeper
+from rlmm.engine.snapshot_wiring import EngineSnapshots
 from rlmm.errors import ConfigError, NotReady
 from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
@@ -35,8 +35,8 @@ class OneState:
         return Image(self.shard.position, ReplayHistory(), parts, lambda: True)
 
 
-def keeper_in(folder: Path, set_apart: Callable[[], None] = lambda: None) -> SnapshotKeeper:
-    made = SnapshotKeeper(
+def snapshots_in(folder: Path, set_apart: Callable[[], None] = lambda: None) -> EngineSnapshots:
+    made = EngineSnapshots(
         folder, SnapshotSettings(), PythonShard, SYSTEM_CLOCK, SNAPSHOT_DISK, set_apart
     )
     made.keep(OneState())
@@ -46,14 +46,14 @@ def keeper_in(folder: Path, set_apart: Callable[[], None] = lambda: None) -> Sna
 async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path: Path) -> None:
     """The restored state is frozen for the collector as a whole; keeping it freezes nothing."""
     frozen: list[int] = []
-    keepers = [keeper_in(tmp_path, lambda: frozen.append(1)) for _ in range(2)]
-    for keeper in keepers:
-        keeper.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
-    flushed = await keepers[0].flush()
+    both = [snapshots_in(tmp_path, lambda: frozen.append(1)) for _ in range(2)]
+    for snapshots in both:
+        snapshots.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
+    flushed = await both[0].flush()
     assert flushed.written == (0,)
     assert frozen == []
     position = OneState().shard.position
-    restored = await keepers[1].restore(0, 0, position)
+    restored = await both[1].restore(0, 0, position)
     assert restored is not None
     assert restored.shard.position == position
     assert frozen == [1]
@@ -61,12 +61,12 @@ async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path
 
 async def test_flush_when_the_log_is_not_known_then_says_so(tmp_path: Path) -> None:
     """A flush says that the log is unknown, which differs from a flush with nothing to write."""
-    keeper = keeper_in(tmp_path)
-    obstacle = (await keeper.flush()).obstacle
+    snapshots = snapshots_in(tmp_path)
+    obstacle = (await snapshots.flush()).obstacle
     assert isinstance(obstacle, NotReady)
     assert obstacle.reason == "connecting"
-    keeper.connect(LogIdentity("", Uuid.of(0, 1), 1))
-    assert isinstance((await keeper.flush()).obstacle, ConfigError)
-    keeper.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
-    found = await keeper.flush()
+    snapshots.connect(LogIdentity("", Uuid.of(0, 1), 1))
+    assert isinstance((await snapshots.flush()).obstacle, ConfigError)
+    snapshots.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
+    found = await snapshots.flush()
     assert (found.written, found.obstacle) == ((0,), None)

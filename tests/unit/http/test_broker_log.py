@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlmm.broker_files import last_stable_offsets as stable
+from rlmm.broker_files import last_stable_offsets
 from rlmm.broker_files.byte_ranges import requested_range
 from rlmm.broker_files.last_stable_offsets import CachedStableOffsets, KnownStableOffset
 from rlmm.broker_files.sealed_files import WITHOUT_LOG, SealedFiles, is_ever_read, why_not
@@ -226,7 +226,7 @@ async def test_offset_when_it_would_refuse_then_is_asked_for_anew() -> None:
     world = World(50)
     assert await world.offsets.of(PARTITION, 40) == KnownStableOffset(50)
     world.teller.told = 60
-    world.now_s += stable.REFUSING_AGE_S
+    world.now_s += last_stable_offsets.REFUSING_AGE_S
     assert await world.offsets.of(PARTITION, 50) == KnownStableOffset(50)
     assert await world.offsets.of(PARTITION, 51) == KnownStableOffset(60)
     # Who asks for what is far from stable asks the cluster no more often than that.
@@ -267,7 +267,7 @@ async def test_partitions_when_very_many_then_old_ones_are_forgotten(monkeypatch
     """Memory is bounded by those that are asked for now."""
     del monkeypatch
     world = World(1)
-    for number in range(stable._KEPT_MAX):
+    for number in range(last_stable_offsets._KEPT_MAX):
         await world.offsets.of(type(PARTITION)(TOPIC_ID, TOPIC, number))
     world.now_s += AGE_S
     await world.offsets.of(tp("one", 1))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import LogTruncated, LogUnavailable
-from rlmm.inspection import event_stream as streaming
+from rlmm.inspection import event_stream
 from rlmm.inspection.event_filter import (
     VERDICT_WORDS,
     EventFilter,
@@ -102,7 +102,7 @@ async def test_followed_tells_what_is_appended_with_its_verdict(
     places: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The follower lets the log wait for one metadata partition and polls several for growth."""
-    monkeypatch.setattr(streaming, "POLL_S", 0.05)
+    monkeypatch.setattr(event_stream, "POLL_S", 0.05)
     history = await a_history()
     readers = readers_of(history.log, dict.fromkeys(places, NOWHERE), timeout_s=5)
     for reader in readers.values():
@@ -139,7 +139,7 @@ async def test_followed_when_the_log_stays_away_then_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The follower reports a log that cannot be read."""
-    monkeypatch.setattr(streaming, "AWAY_S", 0.0)
+    monkeypatch.setattr(event_stream, "AWAY_S", 0.0)
     history = await a_history()
     readers = readers_of(history.log, {0: NOWHERE, 1: NOWHERE}, timeout_s=5)
     history.topic.fault = LogUnavailable, "brokers away"

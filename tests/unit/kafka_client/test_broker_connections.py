@@ -36,16 +36,16 @@ async def kafka() -> FakeKafka:
 
 @pytest.fixture
 async def pool(kafka: FakeKafka) -> AsyncIterator[Pool]:
-    crew, dialer = TaskSet(), FakeDialer(kafka)
+    tasks, dialer = TaskSet(), FakeDialer(kafka)
 
     async def dial() -> BrokerConnection:
         return cast("BrokerConnection", await dialer.dial("broker-0", 9092, "producer"))
 
-    pool = Pool("broker 0", dial, crew, asyncio.get_running_loop().time)
+    pool = Pool("broker 0", dial, tasks, asyncio.get_running_loop().time)
     yield pool
     for connection in pool.close():
         await connection.close()
-    await crew.close()
+    await tasks.close()
 
 
 def dialed(kafka: FakeKafka) -> int:
@@ -178,9 +178,9 @@ class HungUp(FakeConnection):
 @pytest.mark.parametrize("is_borrowed", [True, False], ids=["borrowed", "control"])
 async def test_connection_when_the_broker_hung_up_then_another_is_made(is_borrowed: bool) -> None:
     """A connection that is of no use any more is not dropped: its socket would stay open."""
-    kafka, crew = FakeKafka(), TaskSet()
+    kafka, tasks = FakeKafka(), TaskSet()
     dialer = cast("Dialer", FakeDialer(kafka))
-    node = Node(BrokerAddress(0, "broker-0", 9092), dialer, crew, asyncio.get_running_loop().time)
+    node = Node(BrokerAddress(0, "broker-0", 9092), dialer, tasks, asyncio.get_running_loop().time)
     gone = HungUp(kafka, 0)
     gone.is_open = False
     if is_borrowed:
@@ -193,7 +193,7 @@ async def test_connection_when_the_broker_hung_up_then_another_is_made(is_borrow
     assert found.is_open
     assert gone.is_aborted
     await node.close()
-    await crew.close()
+    await tasks.close()
 
 
 async def fails() -> None:
@@ -201,37 +201,37 @@ async def fails() -> None:
 
 
 async def test_task_when_it_ends_then_its_owner_learns_it_unless_closed() -> None:
-    """The owner learns of every end, and of none that the close of the crew made."""
-    crew = TaskSet()
+    """The owner learns of every end, and of none that the close of the set made."""
+    tasks = TaskSet()
     ended: list[str] = []
 
     def note(done: asyncio.Task[object]) -> None:
         ended.append(done.get_name())
 
-    well, badly = crew.start(asyncio.sleep(0), "well", note), crew.start(fails(), "badly", note)
-    cancelled = crew.start(asyncio.sleep(9), "cancelled", note)
+    well, badly = tasks.start(asyncio.sleep(0), "well", note), tasks.start(fails(), "badly", note)
+    cancelled = tasks.start(asyncio.sleep(9), "cancelled", note)
     cancelled.cancel()
     await asyncio.wait([well, badly, cancelled])
     await asyncio.sleep(0)
     assert sorted(ended) == ["badly", "cancelled", "well"]
-    tasks = [crew.start(asyncio.sleep(99), f"task {number}", note) for number in range(3)]
+    started = [tasks.start(asyncio.sleep(99), f"task {number}", note) for number in range(3)]
     await asyncio.sleep(0)
-    await crew.close()
-    assert all(task.cancelled() for task in tasks)
+    await tasks.close()
+    assert all(task.cancelled() for task in started)
     assert len(ended) == 3
-    await crew.close()
+    await tasks.close()
 
 
 async def test_task_when_it_died_then_its_error_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """A task that should have gone on is never silently missing."""
-    crew = TaskSet()
-    dead = crew.start(fails(), "dead")
+    tasks = TaskSet()
+    dead = tasks.start(fails(), "dead")
     await asyncio.wait([dead])
     assert report_death(dead, "the fetch") == "the fetch died: ZeroDivisionError: broken"
     (record,) = caplog.records
     assert record.levelname == "ERROR"
     assert record.exc_info is not None
-    cancelled = crew.start(asyncio.sleep(9), "cancelled")
+    cancelled = tasks.start(asyncio.sleep(9), "cancelled")
     cancelled.cancel()
     await asyncio.wait([cancelled])
     assert report_death(cancelled, "the fetch") == "the fetch died: it was cancelled"
@@ -244,7 +244,7 @@ async def test_task_when_a_reader_begins_it_then_its_lines_are_not_the_readers()
         return dict(bound_fields())
 
     with bound(cluster="east"):
-        crew = TaskSet()
+        tasks = TaskSet()
     with bound(cluster="east", metadata_partition=3):
-        assert await crew.start(work(), "work") == {"cluster": "east"}
-    await crew.close()
+        assert await tasks.start(work(), "work") == {"cluster": "east"}
+    await tasks.close()

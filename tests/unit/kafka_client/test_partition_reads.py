@@ -43,7 +43,7 @@ def fetched(data: bytes = b"", *, code: int = 0, next_offset: int = 7) -> Fetche
     return FetchedPartition(3, code, next_offset, 0, memoryview(data))
 
 
-def trail() -> FetchPosition:
+def fetch_position() -> FetchPosition:
     return FetchPosition(asyncio.get_running_loop().time)
 
 
@@ -64,8 +64,10 @@ async def test_f68_answer_when_not_a_permanent_code_then_is_retried(code: int) -
         (ErrorCode.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted),
         (ErrorCode.CORRUPT_MESSAGE, LogDamaged),
     ):
-        assert isinstance(trail().judge(read_at(5), fetched(code=final), is_first=True), error)
-    judged = trail().judge(read_at(5), fetched(code=code), is_first=True)
+        assert isinstance(
+            fetch_position().judge(read_at(5), fetched(code=final), is_first=True), error
+        )
+    judged = fetch_position().judge(read_at(5), fetched(code=code), is_first=True)
     assert isinstance(judged, FetchAgain)
     assert isinstance(judged.trouble, LogUnavailable)
     assert judged.is_stale
@@ -74,7 +76,7 @@ async def test_f68_answer_when_not_a_permanent_code_then_is_retried(code: int) -
 
 async def test_answer_when_a_batch_does_not_fit_then_is_asked_for_as_large_as_it_is() -> None:
     """A batch that was cut is requested at its whole size, up to the limit of a request."""
-    known, read = trail(), read_at(5)
+    known, read = fetch_position(), read_at(5)
     assert known.judge(read, fetched(BATCH[:30]), is_first=False) == FetchAgain(None)
     assert (known.tail, read.is_answered) == (None, False)
     assert known.wanted(read, 0).bytes_max == max(100, len(BATCH))
@@ -85,7 +87,7 @@ async def test_answer_when_a_batch_does_not_fit_then_is_asked_for_as_large_as_it
 
 async def test_answer_when_there_was_no_room_then_the_read_is_not_at_the_tail() -> None:
     """A read whose records found no room in the answer is not at the end of the log."""
-    known, read = trail(), read_at(5)
+    known, read = fetch_position(), read_at(5)
     assert known.judge(read, fetched(next_offset=9), is_first=False) == FetchAgain(None)
     assert (known.tail, read.is_answered) == (None, False)
     assert known.judge(read, fetched(next_offset=9), is_first=True) == FetchAgain(None)
@@ -99,7 +101,7 @@ async def test_answer_when_there_was_no_room_then_the_read_is_not_at_the_tail() 
 )
 async def test_answer_when_it_makes_no_progress_then_is_damage(data: bytes, said: str) -> None:
     """The error names partition and offset of bytes that are no batch or lead backwards."""
-    judged = trail().judge(read_at(5), fetched(data), is_first=True)
+    judged = fetch_position().judge(read_at(5), fetched(data), is_first=True)
     assert isinstance(judged, LogDamaged)
     assert str(judged).startswith("partition 3 at offset 5: ")
     assert said in str(judged)
@@ -107,7 +109,7 @@ async def test_answer_when_it_makes_no_progress_then_is_damage(data: bytes, said
 
 async def test_epoch_when_a_batch_was_read_then_is_sent_with_the_position_behind_it() -> None:
     """The leader can tell by it whether it has the same history; elsewhere it is not sent."""
-    known = trail()
+    known = fetch_position()
     known.judge(read_at(5), fetched(BATCH), is_first=True)
     assert known.wanted(read_at(7), 4) == FetchPartition(3, 7, 100, 4, 2)
     assert known.wanted(read_at(8), 4) == FetchPartition(3, 8, 100, 4, -1)
@@ -118,7 +120,7 @@ async def test_epoch_when_a_batch_was_read_then_is_sent_with_the_position_behind
 
 async def test_epoch_when_a_part_of_an_answer_is_wanted_again_then_is_sent_as_well() -> None:
     """A reader that could use no more than a part of an answer, or nothing, sends its epoch."""
-    known = trail()
+    known = fetch_position()
     known.judge(read_at(5), fetched(BATCH), is_first=True)
     known.judge(read_at(7), fetched(SECOND + THIRD, next_offset=9), is_first=True)
     assert known.wanted(read_at(8), 4).last_epoch == 3
@@ -140,7 +142,7 @@ async def test_answer_when_judged_then_gives_whole_batches_or_asks_for_bounds(
     answer_: FetchedPartition, expected: object
 ) -> None:
     """Good batches come before damage; out of range and diverging keep their kind."""
-    assert trail().judge(read_at(6), answer_, is_first=True) == expected
+    assert fetch_position().judge(read_at(6), answer_, is_first=True) == expected
 
 
 TRUNCATIONS = {
@@ -180,7 +182,7 @@ async def test_answer_when_something_else_has_ended_the_read_then_nothing_happen
 
 async def test_position_when_an_attempt_failed_then_is_unknown_until_an_answer() -> None:
     """An empty answer at the end is an answer; trouble ends with one, and has no tail meanwhile."""
-    known, read = trail(), read_at(7)
+    known, read = fetch_position(), read_at(7)
     assert known.judge(read, fetched(), is_first=True) == FetchAgain(None)
     assert (known.tail, read.is_answered) == (7, True)
     assert known.failed(LogUnavailable("away")) == 0.1
@@ -253,7 +255,7 @@ async def test_f63_last_batch_when_it_claims_to_be_beyond_the_high_watermark_the
 ):
     """The sound batches before it are given alone, and the next read begins behind them."""
     data = BATCH + beyond(build_batch(records_of([b"c"], 7), 7, leader_epoch=2))
-    judged = trail().judge(read_at(5), fetched(data, next_offset=8), is_first=True)
+    judged = fetch_position().judge(read_at(5), fetched(data, next_offset=8), is_first=True)
     assert judged == RecordSet(3, BATCH, 7)
 
 
@@ -261,7 +263,9 @@ async def test_f63_first_batch_when_it_claims_to_be_beyond_the_high_watermark_th
     None
 ):
     """The shard finds the batch damaged, and no offset behind its two records is passed."""
-    judged = trail().judge(read_at(5), fetched(beyond(BATCH), next_offset=100), is_first=True)
+    judged = fetch_position().judge(
+        read_at(5), fetched(beyond(BATCH), next_offset=100), is_first=True
+    )
     assert isinstance(judged, RecordSet)
     assert judged.next_offset == 7
     report = PythonShard(3, 5).apply(judged)

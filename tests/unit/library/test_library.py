@@ -21,8 +21,8 @@ from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.pump.settings import PumpSettings, WriteSettings
 from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.folder_check import stored_below
-from rlmm.snapshot.schedule import FlushResult
 from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.snapshot_writer import FlushResult
 from tests.support.builders import (
     delete_started,
     finished,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import AppendRefused, ConfigError, InvalidArgument, LogUnavailable
-from rlmm.log.files import files_log as files
+from rlmm.log.files import files_log
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import PARTITION_COUNT, TOPIC, look_at
 from rlmm.log.protocol import LogBounds
@@ -142,7 +142,7 @@ async def test_open_when_it_was_refused_then_the_folder_is_free(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "keep_identity", fail)
+    monkeypatch.setattr(files_log, "keep_identity", fail)
     with pytest.raises(LogUnavailable, match=r"no log of 3 partitions begun there: .*No space"):
         await FilesLog.open(tmp_path, partition_count=3)
     monkeypatch.undo()

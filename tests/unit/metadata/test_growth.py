@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Never
 
 import pytest
 
-from rlmm.metadata import slots as slots_module
+from rlmm.metadata import slots
 from rlmm.metadata.encoding import encode_writer
 from rlmm.metadata.image import partition_image
 from rlmm.metadata.image_reading import read_partition_image
@@ -187,7 +187,7 @@ def most_calls(history: History, size: int, act: Act) -> int:
     entry = history.state.epochs[0]
     entry.lookup(SPAN, history.state.rows)  # so that what is made at a first look-up is there
     if entry.slots.top is not None:
-        entry.look_for_stretches(history.state.rows)
+        entry.find_skips(history.state.rows)
     return max(calls_of(partial(act, history, size, number)) for number in range(TIMES))
 
 
@@ -202,8 +202,8 @@ def test_f89_cost_of_one_action_then_does_not_grow_with_the_partition(
         few, many = most_calls(small, SMALL, act), most_calls(large, size, act)
         assert 0 < many <= few + 8, f"{name}: {few} calls with {SMALL}, {many} with {size}"
     chunks = [len(offsets) for offsets, _ in large.state.epochs[0].slots.chunks()]
-    assert max(chunks) <= slots_module.CHUNK_MAX
-    assert len(chunks) <= 2 * size / slots_module.CHUNK_MAX + 2
+    assert max(chunks) <= slots.CHUNK_MAX
+    assert len(chunks) <= 2 * size / slots.CHUNK_MAX + 2
     small.state.rows = dict(dict.items(small.state.rows))
     assert violations(small.state) == []
 
@@ -223,10 +223,10 @@ def test_f89_next_txn_index_far_away_then_costs_no_more(order: int) -> None:
             copy()
     if order > 0:
         history.copy(HUGE)
-    assert worst_event < 5 * slots_module.CHUNK_MAX
+    assert worst_event < 5 * slots.CHUNK_MAX
     few, ask = 60, partial(history.state.next_with_txn_index, 0)
     asked = [partial(ask, HUGE * SPAN * number // TIMES) for number in range(TIMES)]
-    assert calls_of(asked[0]) < 5 * slots_module.CHUNK_MAX  # the first question of all
+    assert calls_of(asked[0]) < 5 * slots.CHUNK_MAX  # the first question of all
     assert [question() for question in asked] == [HUGE.to_bytes(16)] * TIMES
     assert max(map(calls_of, asked)) < few
     for number in range(TIMES):

@@ -233,7 +233,7 @@ def test_orders_serve_more_readers_than_are_kept(
 def test_orders_of_one_engine_when_nobody_comes_back_then_are_few() -> None:
     """Over all user partitions and shards that count together; the latest are those kept."""
     kept = PageOrderCache()
-    shards = [PythonShard(0, kept_orders=kept), PythonShard(0, kept_orders=kept)]
+    shards = [PythonShard(0, order_cache=kept), PythonShard(0, order_cache=kept)]
     for number in range(ORDERS_MAX):
         for shard in shards:
             for label in "ab":
@@ -258,12 +258,12 @@ def test_order_when_abandoned_then_goes(others: str, monkeypatch: pytest.MonkeyP
         shard.apply_event(started(segment_id(label, tp(partition=1)), 0, 9))
     assert not shard.page(tp(), limit=1).is_last
     for _ in range(21):
-        assert len(shard._kept_orders)
+        assert len(shard._order_cache)
         if others == "pages":
             shard.page(tp(partition=1), limit=2)
         else:
             shard.apply(record_set(b""))
-    assert not len(shard._kept_orders)
+    assert not len(shard._order_cache)
     orders = orders_of(shard)
     assert isinstance(orders, paging.Orders)
     assert not orders._held()

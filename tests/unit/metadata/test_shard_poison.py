@@ -12,7 +12,7 @@ import pytest
 
 from bench.history import single, written_events
 from rlmm.errors import InvalidArgument
-from rlmm.metadata import open_record_set as opened
+from rlmm.metadata import open_record_set
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.image_reading import read_partition_image
@@ -370,5 +370,5 @@ def test_runs_when_batches_are_damaged_or_missing_change_no_report(
         position = seed % 3
         in_runs = applied(record_set, position, max_events)
         with monkeypatch.context() as patch:
-            patch.setattr(opened, "RUN_MAX", 0)
+            patch.setattr(open_record_set, "RUN_MAX", 0)
             assert in_runs == applied(record_set, position, max_events), seed

@@ -91,9 +91,9 @@ def test_checker_when_one_rule_is_broken_then_names_it(damage: str, message: str
 @pytest.mark.parametrize(
     ("last", "damage", "message"),
     [
-        (98, "epoch.stretches.ends.pop_last()", "1 ends of stretches are not known"),
-        (98, "epoch.stretches.ends.put(150, NOBODY)", "a stretch ends where no slot is"),
-        (98, "epoch.stretches.looked_to = 1_000", "stretches were looked for behind"),
+        (98, "epoch.skips.ends.pop_last()", "1 ends of stretches are not known"),
+        (98, "epoch.skips.ends.put(150, NOBODY)", "a stretch ends where no slot is"),
+        (98, "epoch.skips.looked_to = 1_000", "stretches were looked for behind"),
         (99, "epoch.slots._lower.firsts[1] = 150", "slots are not found"),
     ],
     ids=["end", "nowhere", "too-far", "lower"],

@@ -15,7 +15,7 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.process.snapshot_once import write_snapshots_once
-from rlmm.snapshot.schedule import FlushResult
+from rlmm.snapshot.snapshot_writer import FlushResult
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import ROOM, no_memory
 

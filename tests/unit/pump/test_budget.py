@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, OverBudget
-from rlmm.pump import memory_budget as budget
+from rlmm.pump import memory_budget
 from rlmm.pump.memory_budget import (
     Budget,
     MemorySettings,
@@ -240,7 +240,7 @@ async def test_memory_when_a_container_has_less_than_the_machine_then_that_is_al
     monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
     """The memory is the smaller one of container and machine."""
-    monkeypatch.setattr(budget, "container_limit_bytes", lambda: None)
+    monkeypatch.setattr(memory_budget, "container_limit_bytes", lambda: None)
     machine = measure_memory().total_bytes
-    monkeypatch.setattr(budget, "container_limit_bytes", lambda: limit)
+    monkeypatch.setattr(memory_budget, "container_limit_bytes", lambda: limit)
     assert measure_memory().total_bytes == min(machine, limit or machine)

@@ -7,7 +7,7 @@ import gzip
 import cramjam
 import pytest
 
-from rlmm.records import compression as codecs
+from rlmm.records import compression as compression_module
 from rlmm.records.compression import Compression, DecompressionFault, deflate, inflate
 from rlmm.records.damage import DamageReason
 
@@ -101,7 +101,7 @@ def test_snappy_when_a_block_lies_then_is_bad_compression(tail: bytes) -> None:
 def test_gzip_joins_its_members_and_checks_its_checksum() -> None:
     """A gzip stream may be a sequence of members, up to a bound, each with a right checksum."""
     member = gzip.compress(b"x", mtime=0)
-    most = codecs._GZIP_MEMBERS_MAX
+    most = compression_module._GZIP_MEMBERS_MAX
     assert inflated(Compression.GZIP, member * most) == b"x" * most
     assert refused(Compression.GZIP, member * (most + 1))[0] is DamageReason.BAD_COMPRESSION
     assert refused(Compression.GZIP, member * 2, 1)[0] is DamageReason.INFLATED_TOO_LARGE

@@ -8,7 +8,7 @@ import importlib
 import pytest
 from aiokafka.record import default_records
 
-from rlmm.records import records as readers
+from rlmm.records import records
 from rlmm.records.batch import Batch, walk
 from rlmm.records.damage import DamagedRecords, DamageReason
 from rlmm.records.records import BatchValues, Record
@@ -25,7 +25,7 @@ def _reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         # Without the extension varints are Python's too; the compiled one takes any position.
         pure_varint = importlib.import_module("aiokafka.record.util").decode_varint_py
         monkeypatch.setattr(PURE_PYTHON._read_msg, "__defaults__", (pure_varint,))
-        monkeypatch.setattr(readers, "DefaultRecordBatch", PURE_PYTHON)
+        monkeypatch.setattr(records, "DefaultRecordBatch", PURE_PYTHON)
 
 
 def batch_of(data: bytes) -> Batch:
@@ -92,7 +92,7 @@ def test_records_when_times_overflow_then_they_wrap_as_in_kafka(
     compiled_bytes_max: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Times wrap at 64 bits as in Java."""
-    monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", compiled_bytes_max)
+    monkeypatch.setattr(records, "COMPILED_BYTES_MAX", compiled_bytes_max)
     batch = batch_of(forge(record(0, b"x", timestamp_delta=2**62), 1, base_timestamp_ms=2**62))
     assert list(batch.records()) == [Record(0, -(2**63), None, b"x")]
     body = b"\x00" + b"\xff" * 9 + b"\x7f" + varint(0) + field(None) + field(b"x") + b"\x00"
@@ -105,7 +105,7 @@ def test_records_when_the_broker_stamped_them_then_all_have_its_time(
     compiled_bytes_max: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With log append time every record has the batch's time."""
-    monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", compiled_bytes_max)
+    monkeypatch.setattr(records, "COMPILED_BYTES_MAX", compiled_bytes_max)
     section = record(0, b"a") + record(1, b"b", timestamp_delta=7)
     batch = batch_of(forge(section, 2, attributes=0x08, max_timestamp_ms=99_000))
     assert [r.timestamp_ms for r in batch.records() if isinstance(r, Record)] == [99_000] * 2
@@ -174,10 +174,10 @@ def test_values_of_a_large_batch_then_have_no_headers(monkeypatch: pytest.Monkey
 
     headers = varint(50) + (field(b"k") + field(None)) * 50
     data = forge(record(0, bytes(64), headers=headers) + record(1, b"y"), 2)
-    monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", len(data))
+    monkeypatch.setattr(records, "COMPILED_BYTES_MAX", len(data))
     expected = list(batch_of(data).values())
-    monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", len(data) - 1)
-    monkeypatch.setattr(readers, "DefaultRecordBatch", never)
+    monkeypatch.setattr(records, "COMPILED_BYTES_MAX", len(data) - 1)
+    monkeypatch.setattr(records, "DefaultRecordBatch", never)
     batch = batch_of(data)
     assert list(batch.values()) == expected == [(0, bytes(64)), (1, b"y")]
     first = next(batch.records())
@@ -187,8 +187,8 @@ def test_values_of_a_large_batch_then_have_no_headers(monkeypatch: pytest.Monkey
 
 def test_record_with_too_many_headers_then_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
     """A record with more headers than the limit is damaged."""
-    monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", 0)
-    monkeypatch.setattr(readers, "RECORD_HEADERS_MAX", 3)
+    monkeypatch.setattr(records, "COMPILED_BYTES_MAX", 0)
+    monkeypatch.setattr(records, "RECORD_HEADERS_MAX", 3)
     three, four = (varint(n) + (field(b"k") + field(None)) * n for n in (3, 4))
     data = forge(record(0, b"x", headers=three) + record(1, b"y", headers=four), 2)
     damage = damage_of(data)

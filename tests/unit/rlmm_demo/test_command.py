@@ -16,7 +16,7 @@ from rlmm.cli.main import cli
 from rlmm.errors import EngineFailed
 from rlmm_demo import command
 from rlmm_demo.broker import jars
-from rlmm_demo.world import made_up_world as made_up
+from rlmm_demo.world import made_up_world
 from rlmm_demo.world.made_up_world import MadeUpWorld
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def test_demo_when_asked_to_end_or_its_terminal_is_closed_then_ends_what_it_star
         def __exit__(self, *error: object) -> None:
             left.append(error[0])
 
-    monkeypatch.setattr(made_up, "MadeUpWorld", Leaving)
+    monkeypatch.setattr(made_up_world, "MadeUpWorld", Leaving)
     monkeypatch.setattr(command, "_screens", lambda: (lambda *_: signal.raise_signal(number),))
     with handled(number, signal.SIG_DFL):
         done = demo(report, "--without-broker")

@@ -11,7 +11,7 @@ from rlmm.metadata.ids import Uuid
 from rlmm.sidecar.broker_assignments import PARTITION_BYTES, REPLICA_BYTES, BrokerAssignments
 from rlmm.sidecar.settings import AssignmentLimits
 from tests.support.builders import tp
-from tests.unit.sidecar.test_brokers import Engine
+from tests.unit.sidecar.test_broker_starts import Engine
 
 ONE, TWO, THREE, FOUR = (tp("orders", number) for number in range(4))
 FIRST, AGAIN = (Uuid.of(0, number) for number in (1, 2))

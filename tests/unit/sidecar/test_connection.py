@@ -12,7 +12,7 @@ from rlmm.config.loading import load
 from rlmm.errors import ConfigError
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
-from rlmm.sidecar import connection as module
+from rlmm.sidecar import connection
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.connection import ClientConnection
 from rlmm.sidecar.log_queries import _whole
@@ -84,7 +84,7 @@ PONG = b"\0\0\0\x04\x93\x00\xc0\xc0"
 
 async def test_pipeline_when_longer_than_allowed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each turn answers a bounded number of requests with one write, and reads no more before."""
-    monkeypatch.setattr(module, "TURN_S", 1e9)
+    monkeypatch.setattr(connection, "TURN_S", 1e9)
     async with World(1).engine() as engine:
         wire = Wire(engine, pipeline_max=4)
         wire.feed(PINGS)
@@ -107,7 +107,7 @@ async def test_turn_when_it_takes_too_long_or_answers_too_much_then_ends(
     """A turn ends by time and by the size of answers, not only by the number of requests."""
     async with World(1).engine() as engine:
         wire = Wire(engine, **settings)
-        monkeypatch.setattr(module, "TURN_S", turn_s)
+        monkeypatch.setattr(connection, "TURN_S", turn_s)
         wire.feed(PINGS)
         assert wire.answers == 1
         for _ in range(9):
@@ -161,7 +161,7 @@ async def test_connection_when_its_request_was_costly_then_waits_for_turns_for_a
     """After a request of more than 2 ms the next ones come behind those of others."""
     async with World(1).engine() as engine:
         wire = Wire(engine)
-        wire.connection.note_cost(2 * module.TURN_S)
+        wire.connection.note_cost(2 * connection.TURN_S)
         wire.feed(PINGS)
         assert wire.answers == 0
         for _ in PINGS:

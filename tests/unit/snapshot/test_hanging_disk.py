@@ -11,7 +11,7 @@ import pytest
 
 from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.refusal_counts import RefusalKind
-from rlmm.snapshot.schedule import SnapshotWriter
+from rlmm.snapshot.snapshot_writer import SnapshotWriter
 from tests.support.blocking import no_thread_starts
 from tests.support.engine.snapshots import (
     FREE,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, SnapshotRefused
-from rlmm.snapshot import disk_threads as disk_turns
-from rlmm.snapshot.schedule import SnapshotWriter
+from rlmm.snapshot import disk_threads
 from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.snapshot_writer import SnapshotWriter
 from tests.support.builders import started
 from tests.support.engine.snapshots import (
     FREE,
@@ -43,7 +43,7 @@ labels = itertools.count()
 @pytest.fixture(autouse=True)
 def nothing_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write files on the event loop: virtual time would pass while a thread works."""
-    monkeypatch.setattr(disk_turns, "in_background", at_once)
+    monkeypatch.setattr(disk_threads, "in_background", at_once)
 
 
 def source_of(*partitions: int) -> FakeSource:

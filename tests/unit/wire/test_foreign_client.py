@@ -11,8 +11,7 @@ from rlmm.errors import EventRejected, InvalidArgument, RlmmError, UnknownMethod
 from rlmm.metadata.events import Event
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import Rejected
-from rlmm.wire import queries as questions
-from rlmm.wire import values
+from rlmm.wire import queries, values
 from rlmm.wire.framing import FrameReader
 from rlmm.wire.hello import HelloAnswer, ServiceLimits, agree, hello_answer_value, read_hello
 from rlmm.wire.messages import answer_frame, read_request, refusal_frame
@@ -100,18 +99,18 @@ class Fake:
 
     def _segments_for(self, lookups: object) -> object:
         answers: list[object] = []
-        for partition, epoch, offset in questions.read_lookups(lookups):
+        for partition, epoch, offset in queries.read_lookups(lookups):
             asked = values.partition_value(partition)
             try:
                 answers.append([None, self._segment_for(asked, epoch, offset)])
             except RlmmError as error:
-                answers.append(questions.segment_answer_value(error))
+                answers.append(queries.segment_answer_value(error))
         return answers
 
     def _list_segments(self, partition: object, after: object, limit: int) -> object:
-        key = questions.read_page_key(after)
+        key = queries.read_page_key(after)
         page = self.shard.page(values.read_partition(partition), after=key, limit=limit)
-        return questions.page_value(page)
+        return queries.page_value(page)
 
     def _remote_log_size(self, partition: object, epoch: object) -> int:
         assert epoch is None

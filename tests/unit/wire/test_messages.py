@@ -7,8 +7,7 @@ import msgpack
 import pytest
 
 from rlmm.errors import InvalidArgument, NotReady, ProtocolError
-from rlmm.wire import messages
-from rlmm.wire import value_checks as forms
+from rlmm.wire import messages, value_checks
 from rlmm.wire.framing import FRAME_BYTES_MAX, HEAD_BYTES
 from rlmm.wire.messages import (
     HELLO_BYTES_MAX,
@@ -247,7 +246,13 @@ def test_argument_when_a_map_with_a_key_out_of_range_then_its_reader_refuses_it(
     _, _, args = read_request(request)
     with pytest.raises(InvalidArgument, match=f"^at_least must be .* the key {key}$"):
         read_read_options(args[3])
-    for read in (forms.flag, forms.mapping, forms.array, forms.uint63, forms.uuid):
+    for read in (
+        value_checks.flag,
+        value_checks.mapping,
+        value_checks.array,
+        value_checks.uint63,
+        value_checks.uuid,
+    ):
         with pytest.raises(InvalidArgument, match=f"the key {key}"):
             read(OddMap(key), "it")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from rlmm.errors import StoreAbsent
-from spark_tiering.copy_job import wiring as surroundings
+from spark_tiering.copy_job import wiring
 from spark_tiering.copy_job.request import ClusterAccess
 from spark_tiering.copy_job.wiring import open_surroundings
 from spark_tiering.execution.settings import ExecutionSettings
@@ -57,7 +57,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         "open_engine": "engine",
     }
     for opener, name in parts.items():
-        monkeypatch.setattr(surroundings, opener, lambda *_, name=name: Part(name, told))
+        monkeypatch.setattr(wiring, opener, lambda *_, name=name: Part(name, told))
     return told
 
 
@@ -104,7 +104,7 @@ def test_unopened_part_closes_earlier(told: list[str], monkeypatch: pytest.Monke
         msg = "nobody made it"
         raise StoreAbsent(msg)
 
-    monkeypatch.setattr(surroundings, "open_store", fail)
+    monkeypatch.setattr(wiring, "open_store", fail)
     with pytest.raises(StoreAbsent), open_surroundings(REQUEST):
         pytest.fail("it was opened")
     assert told == ["open source", "close source"]

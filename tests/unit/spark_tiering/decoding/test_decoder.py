@@ -19,10 +19,10 @@ from spark_tiering.decoding import (
     BatchDecoder,
     DecodingFault,
     DecodingFaultKind,
+    decompression,
     read_txn_index,
     schema_of,
 )
-from spark_tiering.decoding import decompression as inflating
 from spark_tiering.decoding.aborted import AbortedRanges
 from tests.support.datasource.decoded_rows import Row, decode, in_small, wanted
 from tests.support.records.batches import forge
@@ -242,7 +242,7 @@ def test_zstd_when_its_library_is_absent_gives_equal_rows(monkeypatch: pytest.Mo
     """Without the zstandard library, which only adds speed, rows are the same."""
     log = build_batch(records_of([b"a", None], 0), 0, compression=Compression.ZSTD)
     with_it = decode(log)
-    monkeypatch.setattr(inflating, "ZstdFrameReader", None)
+    monkeypatch.setattr(decompression, "ZstdFrameReader", None)
     assert decode(log) == with_it
 
 

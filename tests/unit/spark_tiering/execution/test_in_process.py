@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_tiering.execution import task_entry as in_task
+from spark_tiering.execution import task_entry
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.protocol import CANCELLED, UnitLost
 from spark_tiering.execution.task_entry import TaskContext, carry_out
@@ -58,7 +58,7 @@ def test_unit_when_it_is_interrupted_then_the_interrupt_is_the_callers() -> None
 def freezes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     monkeypatch.setattr(gc, "freeze", lambda: found.append("frozen"))
-    monkeypatch.setattr(in_task, "_set_apart_at", set())
+    monkeypatch.setattr(task_entry, "_set_apart_at", set())
     return found
 
 

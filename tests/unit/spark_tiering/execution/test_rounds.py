@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import EngineUnfit
-from spark_tiering.execution import spark_engine as rounds
+from spark_tiering.execution import spark_engine
 from spark_tiering.execution.arrow import JOB_BYTES_MAX, portions_of
 from spark_tiering.execution.protocol import CANCELLED, UnitLost
 from spark_tiering.execution.spark_engine import SparkEngine, UnitResults
@@ -71,8 +71,8 @@ class FakeJobs:
 
 @pytest.fixture(autouse=True)
 def nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "NOTICE_S", 0.0)
-    monkeypatch.setattr(rounds, "LOOK_S", 0.001)
+    monkeypatch.setattr(spark_engine, "NOTICE_S", 0.0)
+    monkeypatch.setattr(spark_engine, "LOOK_S", 0.001)
 
 
 def test_units_when_all_are_done_then_are_one_job() -> None:

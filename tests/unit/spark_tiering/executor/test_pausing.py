@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlmm.errors import StoreUnavailable
-from spark_tiering.executor import stop_mark as pausing
+from spark_tiering.executor import stop_mark
 from spark_tiering.executor.limited_io import UnitEnd, UnitLimits
 from spark_tiering.executor.stop_mark import UNMARKED_AGE_S, require_not_paused
 from spark_tiering.executor.tasks import UnitOutcome
@@ -17,7 +17,7 @@ KEY = "rlmm-jobs/jobs/one/pause"
 
 class Place:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pausing, "_unmarked", {})
+        monkeypatch.setattr(stop_mark, "_unmarked", {})
         self.now_s = 100.0
         self.asked: list[str] = []
         self.slept: list[float] = []
@@ -83,4 +83,4 @@ def test_marks_when_there_are_many_jobs_then_not_all_are_remembered(place: Place
     """A worker forgets the marks of old jobs."""
     for number in range(1_000):
         place.look(f"{KEY}-{number}")
-    assert len(pausing._unmarked) <= pausing.JOBS_KEPT
+    assert len(stop_mark._unmarked) <= stop_mark.JOBS_KEPT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.segments import leader_epochs as epochs
+from spark_tiering.segments import leader_epochs
 from spark_tiering.segments.findings import SegmentFinding
 from spark_tiering.segments.findings import SegmentFindingKind as Kind
 from spark_tiering.segments.leader_epochs import (
@@ -130,7 +130,7 @@ def test_epochs_when_made_from_the_log_then_are_those_that_batches_prove(
 
 def test_epochs_when_there_are_too_many_then_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log with too many epochs makes them unknown instead of filling the memory."""
-    monkeypatch.setattr(epochs, "EPOCHS_MAX", 3)
+    monkeypatch.setattr(leader_epochs, "EPOCHS_MAX", 3)
     made = EpochsOfLog(())
     for number in range(4):
         made.note(batch(number, number))

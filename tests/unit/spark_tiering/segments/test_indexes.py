@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from spark_tiering.segments import indexes as entries
+from spark_tiering.segments import indexes
 from spark_tiering.segments.findings import SegmentFinding, SegmentPart
 from spark_tiering.segments.findings import SegmentFindingKind as Kind
 from spark_tiering.segments.indexes import OffsetIndexJudge, TimeIndexJudge
@@ -140,7 +140,7 @@ def test_index_when_it_is_large_then_is_read_in_pieces() -> None:
     found = judge.finish()
     assert found is not None
     assert found.kind is Kind.UNTRIMMED
-    assert files.largest_read == 8 * entries.ENTRIES_AT_ONCE
+    assert files.largest_read == 8 * indexes.ENTRIES_AT_ONCE
 
 
 @pytest.mark.parametrize("told", [8, 24, 2**28])

@@ -8,7 +8,7 @@ import google_crc32c
 import pytest
 
 from rlmm.records.control import ControlType
-from spark_tiering.segments import producer_state as producers
+from spark_tiering.segments import producer_state
 from spark_tiering.segments.log_walk import LogBatch, TransactionMarker
 from spark_tiering.segments.producer_state import (
     EndedTransaction,
@@ -200,7 +200,7 @@ def test_state_when_the_log_is_none_of_a_broker_then_is_not_known(
     monkeypatch: pytest.MonkeyPatch, batches: list[LogBatch], text: str
 ) -> None:
     """A log that no broker writes makes the state unknown, with one fault."""
-    monkeypatch.setattr(producers, "PRODUCERS_MAX", 3)
+    monkeypatch.setattr(producer_state, "PRODUCERS_MAX", 3)
     state, _ = state_after(*batches, data(50, 51, 1))
     assert state.fault is not None
     assert text in state.fault

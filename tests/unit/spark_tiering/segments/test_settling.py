@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from rlmm.records.writer import Producer
-from spark_tiering.segments import log_pass as passing
+from spark_tiering.segments import log_pass
 from spark_tiering.segments.findings import SegmentFindingKind as Kind
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.producer_state import ProducerEntry, format_snapshot
@@ -212,7 +212,7 @@ def test_log_that_no_broker_would_have_taken_when_inspected_then_blocks() -> Non
 
 def test_index_when_it_would_be_too_large_then_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """An index that would become too large blocks the copy; an existing one is copied."""
-    monkeypatch.setattr(passing, "INDEX_BYTES_MAX", 64)
+    monkeypatch.setattr(log_pass, "INDEX_BYTES_MAX", 64)
     segment, rules = ListedSegment(120, 251), InspectionRules(index_interval_bytes=0)
     files = example_partition()
     assert inspect_segment(files, segment, rules=rules).findings == ()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import ConfigError, ProtocolError, SidecarUnavailable
-from spark_tiering.tier_metadata import reachability as reaching
+from spark_tiering.tier_metadata import reachability
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.reachability import require_reached
 from spark_tiering.tier_metadata.settings import SidecarAccess
@@ -69,7 +69,7 @@ def test_service_when_it_is_there_then_its_connection_is_closed_again() -> None:
 
 def test_service_when_just_starting_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service that is starting, which refuses for some seconds, is waited for."""
-    monkeypatch.setattr(reaching, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(reachability, "_PAUSE_S", 0.0)
     address = Address(REFUSED, REFUSED, None)
     require_reached(address)
     assert address.attempts == 3
@@ -104,7 +104,7 @@ def test_service_when_nothing_is_heard_then_is_given_up() -> None:
 
 def test_service_when_silent_tells_its_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the service falls silent, the error is its last refusal rather than the timeout."""
-    monkeypatch.setattr(reaching, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(reachability, "_PAUSE_S", 0.0)
     with pytest.raises(SidecarUnavailable, match="Connection refused"):
         require_reached(Silent(REFUSED), patience_s=0.05, connect_s=0.05)
 

@@ -13,7 +13,7 @@ from rlmm.metadata.ids import Uuid
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.audit import orphan_deletion as deleting
+from spark_tiering.maintenance.audit import orphan_deletion
 from spark_tiering.maintenance.audit.object_set_verdict import AuditVerdict, OrphanProof
 from spark_tiering.maintenance.audit.orphan_deletion import OrphanFate
 from spark_tiering.maintenance.audit.store_shards import OBJECTS, raise_fault, run_waves
@@ -168,7 +168,7 @@ def test_report_when_its_orphans_are_deleted_is_fine_if_that_is_all(tier: Audite
 
 def test_f119_each_batch_reads_anew(tier: AuditedTier, monkeypatch: pytest.MonkeyPatch) -> None:
     """The deletion reads the metadata again before each small batch."""
-    monkeypatch.setattr(deleting, "BATCH", 1)
+    monkeypatch.setattr(orphan_deletion, "BATCH", 1)
     tier.audit()
     tier.orphans.sort(key=lambda one: one.start_offset)
 
@@ -267,7 +267,7 @@ def test_deletion_when_the_store_fails_is_told_and_the_others_go_on(tier: Audite
 
 def test_stopped_deletion_has_receipts(tier: AuditedTier, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stopped deletion ends between two batches and reports its progress."""
-    monkeypatch.setattr(deleting, "BATCH", 1)
+    monkeypatch.setattr(orphan_deletion, "BATCH", 1)
     tier.audit()
     said = iter(["", "SIGTERM"])
     done = tier.delete(why_stop=lambda: next(said))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rlmm.errors import ConfigError
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
-from spark_tiering.maintenance.verify import segment_choice as choosing
+from spark_tiering.maintenance.verify import segment_choice
 from spark_tiering.maintenance.verify.fault_findings import (
     KINDS,
     extent_finding_of,
@@ -147,7 +147,7 @@ def test_requests_when_reckoned_are_the_most_that_a_whole_segment_takes() -> Non
 
 def test_units_when_made_are_of_some_seconds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Units hold some seconds of work, by number and by bytes, and at least one segment."""
-    monkeypatch.setattr(choosing, "SEGMENTS_MAX", 3)
+    monkeypatch.setattr(segment_choice, "SEGMENTS_MAX", 3)
     segments = [segment(n, n, n, size_bytes=GIB - 1) for n in range(1, 9)]
     assert [len(group) for group in in_groups(segments, VerifyOptions())] == [3, 3, 2]
     deep = VerifyOptions(is_deep=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.engine.task_group import TaskGroup
+from rlmm.engine.part_group import PartGroup
 from rlmm.errors import PartFailed, Stopped
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ async def ends_well() -> None:
 
 
 @asynccontextmanager
-async def running(parts: TaskGroup) -> AsyncIterator[asyncio.Task[None]]:
+async def running(parts: PartGroup) -> AsyncIterator[asyncio.Task[None]]:
     task = asyncio.create_task(parts.run())
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -50,7 +50,7 @@ async def test_part_when_it_is_ended_then_ends_nobody_else_however_it_takes_it(
     part: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A part that raises while it stops is logged and stops no other; its follow-up runs."""
-    parts = TaskGroup()
+    parts = PartGroup()
     parts.add("other", lasting)
     parts.add("ended", part, "owner")  # type: ignore[arg-type]
     over = asyncio.Event()
@@ -70,7 +70,7 @@ async def test_part_when_it_is_ended_then_ends_nobody_else_however_it_takes_it(
 
 async def test_part_when_it_ends_by_itself_then_all_end_by_its_name() -> None:
     """A part that ends by itself ends all others, and the error names it."""
-    parts = TaskGroup()
+    parts = PartGroup()
     over = asyncio.Event()
 
     async def short() -> None:
@@ -86,7 +86,7 @@ async def test_part_when_it_ends_by_itself_then_all_end_by_its_name() -> None:
 
 async def test_part_when_it_is_ended_while_all_are_then_nothing_is_begun_any_more() -> None:
     """A part stopped during the stop of all starts nothing anew."""
-    parts = TaskGroup()
+    parts = PartGroup()
     seen: list[str] = []
 
     async def never() -> None:

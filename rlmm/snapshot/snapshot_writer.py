@@ -1,5 +1,5 @@
 """
-The schedule of snapshots: a task writes each partition whose position moved, once an interval.
+The snapshot writer: a task writes each partition whose position moved, once an interval.
 Each has its own time within the interval, which spreads the load on the disk.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rlmm.snapshot.source import SnapshotSource
     from rlmm.snapshot.store import SavedSnapshot, SnapshotStore
 
-_log = logging.getLogger("rlmm.snapshot.writer")
+_log = logging.getLogger(__name__)
 
 _SPREAD = 0.6180339887498949
 """The golden section: the fractions of its multiples never come close to one another."""

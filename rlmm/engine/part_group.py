@@ -1,5 +1,5 @@
 """
-The task group of a process: a part that fails or returns ends all others. Parts may be added
+The group of the parts of a process: one that fails or returns ends all others. Parts may be added
 meanwhile; one that was ended with its owner ends no other.
 """
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_log = logging.getLogger("rlmm.parts")
+_log = logging.getLogger(__name__)
 
 _GIVING_UP_SHARE = 0.05
 """Share of a time in which cancelled work may end."""
 
 
-class TaskGroup:
+class PartGroup:
     def __init__(self) -> None:
         self._waiting: list[tuple[str, str, Run]] = []
         self._group: asyncio.TaskGroup | None = None

@@ -11,7 +11,7 @@ import pytest
 from rlmm.errors import NotAssigned, NotReady, OverBudget, Superseded, TooBusy, WrongCluster
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.metadata.ids import Uuid
-from rlmm.sidecar import broker_starts as starts
+from rlmm.sidecar import broker_starts
 from rlmm.sidecar.broker_assignments import BrokerAssignments
 from rlmm.sidecar.broker_starts import SETTLE_S, BrokerStatistics
 from rlmm.sidecar.clusters import Clusters
@@ -319,7 +319,7 @@ def test_broker_when_it_is_one_too_many_then_refused_by_name_and_the_others_are_
 
 def test_starts_of_a_broker_then_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only some starts of a broker are remembered, and the one with the assignment always is."""
-    monkeypatch.setattr(starts, "STARTS_KEPT", 4)
+    monkeypatch.setattr(broker_starts, "STARTS_KEPT", 4)
     known, _ = made()
     first = known.meet(1, FIRST)
     known.assign(first, [ONE], complete=True)
