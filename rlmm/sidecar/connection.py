@@ -397,7 +397,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._held_bytes = held_bytes
         if self._closing or not held_bytes:
             return
-        if held_bytes > HELLO_BYTES_MAX and not is_known and not self._line:
+        if held_bytes > HEAD_BYTES + HELLO_BYTES_MAX and not is_known and not self._line:
             self.give_up(ProtocolError(f"no hello is larger than {HELLO_BYTES_MAX} bytes"), "hello")
             return
         if is_known:
