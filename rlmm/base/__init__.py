@@ -18,7 +18,6 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `private_files`: Owners and modes of files with secrets, and of the data folder.
 - `threads`: Threads for work that would block the event loop, and how a task waits for them.
 - `time_text`: Times, and times that passed, as people say them.
-- `private_files`: Files of a data folder, and files of strangers.
 - `topic_names`: Topic names, by the rule of Kafka's brokers.
 - `version`: The version of rlmm.
 - `visible_text`: Words of others, escaped for a terminal.
