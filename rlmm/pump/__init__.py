@@ -11,13 +11,14 @@ May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sideca
 - `follower`: The task that reads one metadata partition.
 - `incidents`: Events that were not simply applied, within bounds.
 - `known_state`: The newest known state whose records the log still holds.
-- `listener`: Interfaces of what the pump calls: gate, offset waits, restored states.
+- `listener`: Interfaces of what the pump tells: gate, offset waits.
 - `log_connection`: Attempts to reach the log, with pauses.
 - `placement`: Judges user partitions whose events lie in another metadata partition.
 - `pump`: Begins and ends followers by the assignment, and asks for log end offsets.
 - `replay`: Decides whether a shard has caught up, fell behind or is lost.
 - `settings`: Limits and pauses of reading and writing.
 - `state_images`: Copies a state for a snapshot, between turns of the event loop.
+- `state_restore`: The interface of the keeper of states: a state from a former run.
 - `statistics`: Values that show how reading goes.
 - `replay_scheduler`: Gives followers turns on the event loop.
 - `verdict_waits`: Passes verdicts on to waiting writers.

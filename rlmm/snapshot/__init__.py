@@ -18,7 +18,6 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `format`: The byte tables, the header both ways, the limits.
 - `refusal_counts`: Why a file is not used, counted by kind and named.
 - `settings`: Interval, number of files, reserve of the disk.
-- `source`: The values that the writer reads from the engine.
 - `store`: The newest snapshot that is good and fits; writing the next.
 - `snapshot_folder`: The work of the store's threads: one file found and read, one written.
 - `transfer`: Export and import of whole sets, for backups and new machines.
