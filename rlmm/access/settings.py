@@ -13,7 +13,7 @@ from rlmm.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.kafka_client.settings import Secret
+    from rlmm.base.secret import Secret
 
 
 class UnixRole(StrEnum):

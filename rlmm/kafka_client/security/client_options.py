@@ -14,8 +14,9 @@ from rlmm.errors import ConfigError
 from rlmm.kafka_client.security.key_stores import StoreUnreadable, is_store, pem_of, read_store
 
 if TYPE_CHECKING:
+    from rlmm.base.secret import Secret
     from rlmm.kafka_client.security.key_stores import StoreContent
-    from rlmm.kafka_client.settings import Secret, SecuritySettings
+    from rlmm.kafka_client.settings import SecuritySettings
 
 _log = logging.getLogger(__name__)
 
