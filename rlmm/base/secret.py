@@ -1,4 +1,4 @@
-"""A secret among settings."""
+"""A secret of the settings: it is kept apart from all that is shown."""
 
 from __future__ import annotations
 
