@@ -24,11 +24,11 @@ from bench.measure import machine_facts, resident_bytes
 from bench.ticker import ticking
 from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
+from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.snapshot_writer import SnapshotWriter
-from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 
 if TYPE_CHECKING:

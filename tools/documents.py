@@ -36,9 +36,9 @@ SHARED_BY_COMMANDS = 4
 OURS_ALONE = (UndecodableReason.OVERSIZED, UndecodableReason.DAMAGED_BATCH)
 """Reasons that Kafka's decoder never meets: a limit of ours, and what does not get that far."""
 _WHO = {
-    AccessRule.EVERYBODY: "everybody",
-    AccessRule.HEALTH: "everybody, unless `http.health_open` is false",
-    AccessRule.METRICS: "everybody, unless `http.metrics_open` is false",
+    AccessRule.EVERYBODY: "every client",
+    AccessRule.HEALTH: "every client, unless `http.health_open` is false",
+    AccessRule.METRICS: "every client, unless `http.metrics_open` is false",
     AccessRule.READER: "role reader",
 }
 _State = TypeVar("_State", bound=IntEnum)

@@ -39,7 +39,7 @@ class Handshakes:
         self._timeout_s = timeout_s
         self._under_way_max = under_way_max
         self._under_way: dict[_Arriving, asyncio.Task[None] | None] = {}
-        """`None`: it has not begun."""
+        """`None` where it has not begun yet."""
         self._line: deque[tuple[_Arriving, asyncio.Transport]] = deque()
         self._counts = dict.fromkeys(OUTCOMES, 0)
 

@@ -13,7 +13,7 @@ from rlmm.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.kafka_client.settings import Secret
+    from rlmm.base.secret import Secret
 
 
 class UnixRole(StrEnum):
@@ -53,29 +53,29 @@ class AccessSettings:
     """File of tokens: a line `NAME ROLE TOKEN` for each, with `broker:ID` as the role of a token
     that speaks for one broker, and `sha256:` with 64 hexadecimal digits in place of a token.
     Refused where another user may read or change it, see `docs/security.md`. Not set: there are no
-    tokens but those of `access.tokens`, so that nobody gets in over a network before somebody is
-    let in."""
+    tokens but those of `access.tokens`, so that no client gets in over a network before an operator
+    gives it a token."""
     tokens: Secret | None = None
     """The same lines, divided by line breaks or semicolons, for the environment; there is no flag,
     which every user of the machine could read. Taken at the start, while the file is read again
     when it changes. Not set: none."""
     client_names: tuple[str, ...] = ()
-    """Who certificates are made out for and what they may, as `NAME=ROLE` or `NAME=broker:ID`, with
-    `URI:`, `DNS:` or `CN:` before the name for its kind. A name without a kind fits all three and
-    is warned of. The common name counts only where a certificate has no alternative name, and of
-    several the last one. Empty: a certificate alone lets nobody in, because who signs certificates
-    seldom means to give rights by it."""
+    """Names in certificates of clients and the role of each, as `NAME=ROLE` or `NAME=broker:ID`,
+    with `URI:`, `DNS:` or `CN:` before the name for its kind. A name without a kind fits all three
+    and is warned of. The common name counts only where a certificate has no alternative name, and
+    of several the last one. Empty: a certificate alone lets no client in, because an authority that
+    signs certificates seldom means to give rights by it."""
     unix_role: UnixRole = UnixRole.ADMIN
-    """What may be done through the Unix socket without a token. The default follows the mode of the
-    socket's file: who may open it is the user of the service itself, who can do everything anyway.
-    `none` asks for a token there, too."""
+    """Role of a client that comes by the Unix socket without a token. The default follows the mode
+    of the socket's file: only the user of the service itself may open it, and can do everything
+    anyway. `none` asks for a token there, too."""
     plaintext_tokens: bool = False
-    """Whether a token is taken that came over a network without TLS, where everybody between has
-    read it. For networks that encrypt by themselves; from this machine it is always taken."""
+    """Whether a token is taken that came over a network without TLS, where every machine between
+    has read it. For networks that encrypt by themselves; from this machine it is always taken."""
     client_connections_max: int = 1_000
     """Connections at a time of one client, by its name; well below `sidecar.connections_max`, so
-    that no client leaves none to others. Who comes by the Unix socket without a token has no such
-    limit."""
+    that no client leaves none to others. A client that comes by the Unix socket without a token has
+    no such limit."""
     client_requests_per_second_max: int | None = None
     """Requests of one client in a second; more are refused as too busy. Not set: no limit, because
     brokers ask in bursts, and what one connection can hold up is bounded without it."""
@@ -116,13 +116,13 @@ class TlsSettings:
     key_password_file: Path | None = None
     """A file with that password, read again with the key. Not set: the key is not encrypted."""
     client_ca_file: Path | None = None
-    """The certificates of who signs those of clients. Not set: clients cannot show one."""
+    """The certificates of the authorities of clients. Not set: clients cannot show one."""
     client_certificates: ClientCertificates = ClientCertificates.NONE
-    """`none`: clients show no certificate. `wanted`: they may, in place of a token. `required`: who
-    shows none does not even get to say hello. The default needs nothing but a certificate of the
-    service."""
+    """`none`: clients show no certificate. `wanted`: they may, in place of a token. `required`: a
+    client that shows none does not even get to say hello. The default needs nothing but a
+    certificate of the service."""
     version_min: TlsVersion = TlsVersion.TLS_1_2
-    """Oldest version that is spoken; what is older is broken, and `1.3` leaves out clients of older
+    """Oldest version that is spoken; older ones are broken, and `1.3` leaves out clients of older
     machines."""
 
     def __post_init__(self) -> None:

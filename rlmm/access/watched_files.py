@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from rlmm.base.private_files import read_regular
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ def _seen_of(path: Path) -> tuple[int, ...] | None:
 
 def text_of(path: Path, key: str) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
+        data = read_regular(path, FILE_BYTES_MAX + 1)
     except OSError as error:
         msg = f"{key} {path} cannot be read: {error.strerror}"
         raise ConfigError(msg) from error

@@ -16,6 +16,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `loopback`: Whether an address is this machine.
 - `old_names`: Modules that moved, under their old names, for one version.
 - `private_files`: Owners and modes of files with secrets, and of the data folder.
+- `secret`: A text that nothing shows.
 - `threads`: Threads for work that would block the event loop, and how a task waits for them.
 - `time_text`: Times, and times that passed, as people say them.
 - `topic_names`: Topic names, by the rule of Kafka's brokers.

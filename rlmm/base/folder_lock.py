@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LOCK = "rlmm.lock"
 DATA_FOLDER = "data_dir"
+_PID_BYTES_MAX = 32
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors of a full disk, which passes without a change of the configuration."""
@@ -151,21 +152,10 @@ def owner(folder: Path) -> str | None:
 
 def owner_pid(folder: Path) -> int | None:
     """Return the process that holds *folder*; `None` where no process does."""
-    try:
-        text = (folder / LOCK).read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
-    if not text.isdigit():
-        return None
-    try:
-        lock = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return int(text)
-    else:
-        return None
-    finally:
-        os.close(lock)
+    with suppress(OSError), os.fdopen(open_regular(folder / LOCK), "rb") as lock:
+        text = lock.read(_PID_BYTES_MAX).strip()
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return int(text) if text.isdigit() else None
+    return None

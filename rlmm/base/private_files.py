@@ -1,6 +1,7 @@
 """
 Private files and folders: one rule for owners and modes of what other users must not reach, and one
-way to open a file, so that a pipe or a device in the place of a regular file keeps no reader.
+way to read a file, so that a pipe or a device in the place of a regular file keeps no reader. Only
+files that an operator names to a command may be pipes.
 
 The rule follows symbolic links of files, as Kubernetes mounts secrets behind them. Every call
 blocks.

@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlmm.base.secret import Secret
 from rlmm.config.sections import DOTTED, OF_A_CLUSTER, PREFIXES, PROCESS_KEYS_OF_A_CLUSTER, Config
-from rlmm.kafka_client.settings import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -129,7 +129,10 @@ def toml_layer(path: Path) -> Layer:
 
 
 def file_bytes(path: Path) -> bytes:
-    """Return the content of a configuration file; raises `OSError` also if it is too long."""
+    """
+    Return the content of a configuration file; raises `OSError` also if it is too long. A command
+    takes a pipe, so that a shell may give it what another program prints.
+    """
     with path.open("rb") as file:
         found = file.read(FILE_BYTES_MAX + 1)
     if len(found) > FILE_BYTES_MAX:

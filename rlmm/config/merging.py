@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from rlmm.base.secret import Secret
 from rlmm.config.key_table import KEYS
 from rlmm.errors import ConfigError
-from rlmm.kafka_client.settings import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

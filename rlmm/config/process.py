@@ -54,8 +54,8 @@ class ProcessSettings:
     assignment: str = "all"
     """Which user partitions are answered for: `all`, `none`, those of `partitions` (`list`), those
     that brokers report over the frame protocol (`broker`), or those that broker N leads and
-    follows by the cluster's own metadata (`cluster:N`). Until the first report or answer nobody
-    knows, and every question is refused as not ready. `cluster:N` needs DESCRIBE and
+    follows by the cluster's own metadata (`cluster:N`). Until the first report or answer every
+    question is refused as not ready. `cluster:N` needs DESCRIBE and
     DESCRIBE_CONFIGS on all tiered topics: Kafka hides the others. Every service holding all needs
     no coordination."""
     assignment_refresh_ms: int = 30_000

@@ -28,8 +28,8 @@ class KafkaFiles:
     everything else. Not set: none is read."""
     sasl_oauthbearer_token_endpoint_url: str | None = None
     """Where the tokens of OAUTHBEARER come from: a `file:` URL, read anew for each connection, so
-    that whoever renews the token writes it there. Endpoints that are asked by HTTP are refused.
-    Not set: OAUTHBEARER cannot be used."""
+    that the program that renews the token writes it there. Endpoints that are asked by HTTP are
+    refused. Not set: OAUTHBEARER cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,10 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.page_order_cache import PageOrderCache
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.pump.follower import FollowerContext, anything_goes
+from rlmm.pump.follower import FollowerContext
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.memory_budget import Budget, MemorySettings, measure_memory
+from rlmm.pump.placement import Placement
 from rlmm.pump.pump import Pump
 from rlmm.pump.replay_scheduler import ReplayScheduler
 from rlmm.pump.settings import PumpSettings, WriteSettings
@@ -53,11 +54,11 @@ if TYPE_CHECKING:
     from rlmm.base.clock import Clock
     from rlmm.errors import Unresolved
     from rlmm.log.protocol import LogIdentity, MetadataLog
+    from rlmm.log.shard_images import ShardImages
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
     from rlmm.pump.memory_budget import MemoryUsage
-    from rlmm.pump.state_images import Image
     from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
     from rlmm.snapshot.atomic import SnapshotDisk
 
@@ -83,7 +84,7 @@ class EngineParts:
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
     set_apart: Callable[[], None] = lambda: None
     """Hides existing objects from the cycle collector; off where a program owns the process."""
-    confirm: Callable[[LogIdentity], None] = anything_goes
+    confirm: Callable[[LogIdentity], None] = lambda _: None
     """Raises `ConfigError` where the log of that identity is not to be followed."""
 
 
@@ -131,6 +132,7 @@ class Engine:
             incidents=self.incidents,
             changed=Doorbell(),
             confirm=parts.confirm,
+            placement=Placement(),
         )
         self._pump = Pump(context, assignment or Assignment.everything())
         if self._snapshots is not None:
@@ -254,7 +256,9 @@ class Engine:
 
     # ------------------------------------------------------------------------------- reads
 
-    async def freeze(self, partition: int, of: TopicIdPartition | None = None) -> Image | None:
+    async def freeze(
+        self, partition: int, of: TopicIdPartition | None = None
+    ) -> ShardImages | None:
         return await self._pump.freeze(partition, of)
 
     async def wait_reached(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rlmm.base.doorbell import Doorbell
 from rlmm.base.log_context import bound
@@ -12,7 +12,6 @@ from rlmm.errors import ConfigError, NotReady
 from rlmm.snapshot.disk_threads import SnapshotThreads
 from rlmm.snapshot.files import partition_counts
 from rlmm.snapshot.snapshot_writer import FlushResult, SnapshotWriter
-from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 
 if TYPE_CHECKING:
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from rlmm.base.threads import BackgroundWork
     from rlmm.errors import RlmmError
     from rlmm.log.protocol import LogIdentity
+    from rlmm.log.shard_images import ShardImages, SnapshotSource
     from rlmm.metadata.shard import Shard
-    from rlmm.pump.state_images import Image
     from rlmm.snapshot.atomic import SnapshotDisk
     from rlmm.snapshot.settings import SnapshotSettings
     from rlmm.snapshot.snapshot_writer import SnapshotWriterStatistics
@@ -34,14 +33,6 @@ _log = logging.getLogger(__name__)
 
 _COUNTS_STALL_S = 30.0
 """Longest time without a byte of the headers that hold partition counts."""
-
-
-class ShardStates(Protocol):
-    def positions(self) -> Mapping[int, int]:
-        """Metadata partition -> position, of every state that may be saved now."""
-
-    async def freeze(self, partition: int) -> Image | None:
-        """Return a state at one moment."""
 
 
 class EngineSnapshots:
@@ -61,7 +52,7 @@ class EngineSnapshots:
         self._clock = clock
         self._disk = disk
         self._set_apart = set_apart
-        self._states: ShardStates | None = None
+        self._states: SnapshotSource | None = None
         self._store: SnapshotStore | None = None
         self._writer: SnapshotWriter | None = None
         self._changed = Doorbell()
@@ -69,7 +60,7 @@ class EngineSnapshots:
         self._cluster_id = ""
         self._obstacle: RlmmError = NotReady("the log has not been reached", reason="connecting")
 
-    def keep(self, states: ShardStates) -> None:
+    def keep(self, states: SnapshotSource) -> None:
         self._states = states
 
     async def confirm(self, identity: LogIdentity) -> None:
@@ -136,11 +127,8 @@ class EngineSnapshots:
         with bound(cluster_id=self._cluster_id):
             return await self._writer.flush(partitions)
 
-    async def restore(
-        self, partition: int, log_start: int, next_offset: int
-    ) -> RestoredSnapshot | None:
+    async def restore(self, partition: int, next_offset: int) -> RestoredSnapshot | None:
         """Return the newest good state, even one before the log start: its watermarks count."""
-        del log_start
         if self._store is None:
             return None
         found = await self._store.restore(partition, 0, next_offset)
@@ -151,10 +139,7 @@ class EngineSnapshots:
         return {} if self._states is None else self._states.positions()
 
     async def freeze(self, partition: int) -> ShardImages | None:
-        image = None if self._states is None else await self._states.freeze(partition)
-        if image is None:
-            return None
-        return ShardImages(partition, image.position, image.history, image.parts, image.is_valid)
+        return None if self._states is None else await self._states.freeze(partition)
 
     def statistics(self) -> tuple[StoreStatistics, SnapshotWriterStatistics] | None:
         """`None` while no log is known."""

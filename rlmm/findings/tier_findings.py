@@ -50,7 +50,7 @@ MANIFEST_MISMATCH: Final = error(
 OBJECT_ENCRYPTED: Final = warning(
     "TIER-OBJECT-ENCRYPTED",
     "a segment can be read only with a key that is not here",
-    "its objects are there, with the right lengths; what is in them could not be looked at",
+    "its objects are there, with the right lengths; their content could not be looked at",
     "name a key ring with the keys that brokers have: --key-ring FILE",
 )
 OBJECT_ARCHIVED: Final = warning(
@@ -84,7 +84,7 @@ INDEX_WRONG: Final = error(
 EXTENT_GAP: Final = error(
     "TIER-EXTENT-GAP",
     "offsets between two segments are in none",
-    "nobody finds them in the tier",
+    "no reader finds them in the tier",
     "look whether a broker has them: `rlmm tier plan` offers to copy them",
 )
 EXTENT_OVERLAP: Final = note(
@@ -112,12 +112,12 @@ EPOCH_ORDER: Final = error(
     "see `rlmm verify` and `rlmm history` for who wrote it",
 )
 
-# ------------------------------------------------------------------ what nobody has a use for
+# ------------------------------------------------------------------ objects that have no use
 
 INCOMPLETE_SET: Final = warning(
     "TIER-INCOMPLETE-SET",
     "objects of a copy that was never finished",
-    "they are paid for, and nobody reads them",
+    "they are paid for, and no broker reads them",
     "the next `rlmm tier run` goes on with copies that the metadata knows, or ends them; what no "
     "metadata knows stays until something proves that it is an orphan",
 )
@@ -162,8 +162,8 @@ COMMON: Final = (
 KEY_WRONG: Final = error(
     "TIER-KEY-WRONG",
     "a key ring whose key does not open a segment that names it",
-    "a key of the same name is another one: either here, or where the segment was written; what is"
-    " in the segment could not be looked at",
+    "a key of the same name is another one: either here, or where the segment was written; the"
+    " content of the segment could not be looked at",
     "compare the key with that of the brokers; a key that was rotated keeps its old id",
 )
 TIMESTAMP_WRONG: Final = warning(
@@ -180,7 +180,7 @@ VERIFY: Final = (KEY_WRONG, TIMESTAMP_WRONG)
 METADATA_LOST: Final = error(
     "TIER-METADATA-LOST",
     "whole segments in the store that the metadata does not know",
-    "nobody finds the records in them, and no retention ever deletes them",
+    "no reader finds the records in them, and no retention ever deletes them",
     "look at the file of events, then `rlmm tier rebuild --apply FILE`",
 )
 METADATA_DIFFERS: Final = warning(
@@ -194,13 +194,14 @@ DELETED_NOT_GONE: Final = note(
     "TIER-DELETED-NOT-GONE",
     "a segment whose deletion was begun, and whose objects are there still",
     "its events are not brought back: readers would find what retention has given up",
-    "`rlmm tier audit` proves what nobody needs any more, and deletes it where it is told to",
+    "`rlmm tier audit` proves which objects are not needed any more, and deletes them where it is"
+    " told to",
 )
 COPY_OPEN: Final = note(
     "TIER-COPY-OPEN",
     "a whole segment whose copy was never told as finished",
-    "somebody may be about to do it, or has copied the same records again since: only who began"
-    " the copy may finish it",
+    "its broker or job may be about to do it, or has copied the same records again since: only the"
+    " one that began the copy may finish it",
     "`rlmm stuck` tells how long it has been open; the next `rlmm tier run` ends copies of its own",
 )
 EVENT_REFUSED: Final = warning(
@@ -230,13 +231,13 @@ UNREFERENCED: Final = warning(
 DELETE_UNFINISHED: Final = warning(
     "TIER-DELETE-UNFINISHED",
     "a deletion that was begun long ago and is not finished",
-    "nobody reads the segment any more, and its objects are paid for",
+    "no broker reads the segment any more, and its objects are paid for",
     "`rlmm tier expire` finishes it, unless a broker does; `rlmm stuck` tells who began it",
 )
 COPY_UNFINISHED: Final = warning(
     "TIER-COPY-UNFINISHED",
     "a copy that was begun long ago, of which the store has nothing",
-    "whoever began it has died, or was refused: the offsets are in no segment",
+    "its broker or job has died, or was refused: the offsets are in no segment",
     "the next `rlmm tier run` ends it, a broker's own is ended by retention; see `rlmm stuck`",
 )
 DUPLICATE_SET: Final = warning(
@@ -267,7 +268,7 @@ SMALL_SEGMENTS: Final = note(
     "TIER-SMALL-SEGMENTS",
     "a topic whose segments are small",
     "each has three objects, whatever its size: requests cost more than the bytes",
-    "raise segment.bytes and segment.ms of the topic; what is copied stays as it is",
+    "raise segment.bytes and segment.ms of the topic; copied segments stay as they are",
 )
 AUDIT: Final = (
     UNREFERENCED, DELETE_UNFINISHED, COPY_UNFINISHED, DUPLICATE_SET, OLD_PREFIX, UPLOAD_OPEN,
@@ -279,7 +280,7 @@ AUDIT: Final = (
 PLAN_GAP: Final = warning(
     "TIER-PLAN-GAP",
     "offsets that a plan was asked for are not in the tier",
-    "whoever reads the plan lacks these records: expired, not tiered yet, being copied, or lost",
+    "readers of the plan lack these records: expired, not tiered yet, being copied, or lost",
     "the reason says which; `rlmm explain TOPIC-N@OFFSET` tells more of one offset",
 )
 PLAN_GONE: Final = error(

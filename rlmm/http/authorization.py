@@ -34,7 +34,7 @@ class RequestAuthorizer:
         self._authenticator = authenticator
         self._settings = settings
         self.is_local = False
-        """Whether nobody from another machine can come; told by who listens."""
+        """Whether no client of another machine can connect; the listener sets it."""
 
     def identify(self, request: web.Request) -> Client:
         """Return the sender of *request*; raises `NotPermitted` where it is unknown."""

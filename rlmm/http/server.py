@@ -116,7 +116,7 @@ class HttpServer:
             return f'/v1 asks for a token: curl -H "Authorization: Bearer {shown}" {url}/v1/status'
         if self._authenticator.knows_somebody:
             return "/v1 asks for a token of access.tokens_file, or a certificate that has a role"
-        return "/v1 is closed to everybody: access.tokens_file, which gives tokens, is not set"
+        return "/v1 is closed to every client: access.tokens_file, which gives tokens, is not set"
 
     async def close(self) -> None:
         server, self._server = self._server, None

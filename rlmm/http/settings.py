@@ -35,26 +35,26 @@ class HttpSettings:
     listen: str = "127.0.0.1:7405"
     """`host:port` where HTTP is spoken, `none` for nowhere; port 0 takes a free one, which is
     logged. The default is for this machine alone, so that nothing is reachable over a network
-    before somebody decides that; containers need `0.0.0.0:7405`, or their probes find nobody."""
+    before an operator decides that; containers need `0.0.0.0:7405`, or probes do not reach them."""
     tls: bool = True
     """Whether HTTP is encrypted where `tls.certificate_file` is set. `false` is for probes that
     have no client certificate where `tls.client_certificates` asks for one."""
     local_role: LocalRole = LocalRole.NONE
     """What `/v1` allows without a token while `listen` is an address of this machine only: nothing,
-    because other users of the machine, and whoever a proxy on it lets through without a word, come
-    from there as well. `reader` opens it to all of them. Off this machine a token is always
+    because other users of the machine, and every client that a proxy on it lets through, come from
+    there as well. `reader` opens it to all of them. Off this machine a token is always
     needed."""
     token_file: str | None = None
     """File with a token of the role reader, which the service makes at its first start, for its own
     user alone (mode 0600); remove it and start anew for another one. `none` makes none. Not set:
-    `http.token` in `data_dir`, so that who may open the Unix socket can ask by HTTP as well without
-    configuring anything."""
+    `http.token` in `data_dir`, so that a user who may open the Unix socket can ask by HTTP as well
+    without configuring anything."""
     health_open: bool = True
     """Whether `/livez`, `/readyz` and `/startupz` need no token: a kubelet has none. They name
     partitions and errors, and nothing of what is stored."""
     metrics_open: bool = True
     """Whether `/metrics` needs no token. `false` asks for one, which Prometheus can be given; for
-    networks where figures are nobody else's business."""
+    networks where figures are confidential."""
     partition_metrics: bool = True
     """Whether figures of single metadata partitions are among the metrics: some twenty series for
     each of them, of which a topic has 50 by default. `false` leaves the totals of each cluster."""
@@ -86,7 +86,7 @@ class HttpSettings:
     """Look-ups in one request: some milliseconds, for which other clients wait."""
     heartbeat_age_ms_max: int = 60_000
     """When no metadata partition of an engine was looked at for so long, `/livez` says that the
-    process does not work, and systemd's watchdog hears nothing any more: whoever watches starts it
+    process does not work, and systemd's watchdog hears nothing any more: the supervisor starts it
     anew. Looked at is every `pump.bounds_interval_ms`, which must not be above a third of this; a
     machine that is overloaded for half a minute is no reason."""
     stop_timeout_ms: int = 1_000
@@ -118,9 +118,9 @@ class BrokerLogSettings:
 
     folders: tuple[str, ...] = ()
     """Log folders of the brokers of this machine, as in their `log.dirs`, for copies of segments by
-    who does not see these disks. Who may read may read the records of every user's topic in them,
+    jobs that do not see these disks. A reader may read the records of every user's topic in them,
     as far as their segments are rolled and end at or below the last stable offset; nothing is ever
-    written there. Empty: none, so that nobody who was let in for the metadata sees a record."""
+    written there. Empty: none, so that no client that was let in for the metadata sees a record."""
     bootstrap_servers: tuple[str, ...] = ()
     """`host:port` of brokers that are asked for last stable offsets; it takes DESCRIBE on the
     topics. Empty: those of `kafka.bootstrap.servers`; needed where the log is not Kafka's, and

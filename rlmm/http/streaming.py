@@ -55,7 +55,7 @@ class JsonLinesBody:
 
 
 class JsonArrayBody(JsonLinesBody):
-    """One array of all items."""
+    """Writes all items as one JSON array."""
 
     content_type = JSON
 

@@ -99,8 +99,8 @@ LISTENER_UNSET = error(
 PARTITION_COUNT = error(
     "PARTITION-COUNT",
     "a broker reckons with another number of metadata partitions",
-    "it looks for events where they are not: its tier is empty, and what it writes is found "
-    "by nobody else (KAFKA-13984)",
+    "it looks for events where they are not: its tier is empty, and no other broker finds what it "
+    "writes (KAFKA-13984)",
     "set `rlmm.config.remote.log.metadata.topic.num.partitions` to the number that the topic "
     "has, and never add partitions to it",
 )

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rlmm.retention.retention import RetentionDecision
 
 GIB = 2**30
-HOURS_OF_MONTH = 730
 OBJECTS_OF_SEGMENT = 3
 """Log, indexes and manifest; the layout of this project and of the plugin it is taken from."""
 SMALL_SEGMENT_BYTES = 64 * 2**20

@@ -15,6 +15,7 @@ from rlmm.base.topic_names import is_topic_name
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rlmm.base.secret import Secret
     from rlmm.kafka_client.security.client_options import TokenProvider
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -62,16 +63,6 @@ class FetchPath(StrEnum):
     RAW = "raw"
     GETMANY = "getmany"
     """The former fallback through aiokafka's consumer: parsed, and refused by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """A text that no log line, traceback or support bundle may show."""
-
-    value: str = field(repr=False)
-
-    def __repr__(self) -> str:
-        return "***"
 
 
 def _require(key: str, value: int, low: int, high: int) -> None:

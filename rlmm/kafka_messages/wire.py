@@ -198,9 +198,6 @@ class MessageWriter:
 
         self.structs(topics.items(), topic)
 
-    def int32_array(self, values: Iterable[int]) -> None:
-        self.array(values, self.int32)
-
     def no_tags(self) -> None:
         """The end of a structure: no tagged fields."""
         self._parts.append(b"\x00")

@@ -13,4 +13,5 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `reconnect_backoff`: Pauses between attempts to reach a log.
 - `replay_progress`: Progress of the replay of a metadata partition.
 - `request_checks`: Checks of requests to a log, before any I/O.
+- `shard_images`: The parts of a shard at one moment, and where they come from.
 """

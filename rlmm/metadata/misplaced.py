@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 class MisplacedPartitions(dict[bytes, "TopicIdPartition"]):
     """By key; without a *partition_count* of the topic, none is misplaced."""
 
-    def __init__(self, metadata_partition: int) -> None:
+    def __init__(self, metadata_partition: int, partition_count: int | None = None) -> None:
         super().__init__()
-        self.partition_count: int | None = None
+        self.partition_count = partition_count
         self._metadata_partition = metadata_partition
 
     def meet(self, partition: TopicIdPartition) -> bool:

@@ -1,4 +1,4 @@
-"""A shard in pure Python, the reference for any other; `partition` and `epoch` hold the rules."""
+"""A shard in pure Python, by the rules of `partition_state` and `epoch_state`."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ BROKER_LOG: Final[tuple[Metric, ...]] = (
         "rlmm_broker_log_refused_total", COUNTER, ("reason",),
         _by_reason(REFUSALS, lambda found: found.refused),
         "Requests for files that were refused: `absent`, there is none, or none of that kind is "
-        "served; `not-sealed`, not rolled or not stable; `stable-offset-unknown`, nobody told what "
-        "is; `range`, bytes that it does not have; `busy` and `disk`, it could not be looked at.",
+        "served; `not-sealed`, not rolled or not stable; `stable-offset-unknown`, no broker told "
+        "it; `range`, bytes that it does not have; `busy` and `disk`, it could not be looked at.",
         "`stable-offset-unknown` or `disk` rise.",
     ),
     one(

@@ -153,7 +153,7 @@ FOLLOWING: Final[tuple[Metric, ...]] = (
     ),
     of_clusters(
         "rlmm_assignment_known", GAUGE, lambda cluster: cluster.engine.assignment.is_known,
-        "1 when somebody has said what is answered for.", "0 for long: no broker has reported.",
+        "1 when the assignment is known.", "0 for long: no broker has reported.",
     ),
     of_clusters(
         "rlmm_assignment_generation", GAUGE, lambda cluster: cluster.engine.pump.generation,
@@ -209,7 +209,8 @@ HELD: Final[tuple[Metric, ...]] = (
     by(
         "rlmm_offsets_total", COUNTER, "verdict",
         lambda cluster: tally_by_verdict(cluster.engine.pump.tally),
-        "Offsets that were passed, by what was found there; what is read twice counts twice.",
+        "Offsets that were passed, by the verdict on their records; an offset that is read twice "
+        "counts twice.",
         "`rejected` or `undecodable` rise.",
     ),
     by(
@@ -268,8 +269,8 @@ HELD: Final[tuple[Metric, ...]] = (
 ASKED: Final[tuple[Metric, ...]] = (
     by(
         "rlmm_questions_total", COUNTER, "outcome", _reads,
-        "Questions by what became of them, whoever asked.",
-        "`not-ready` rises while `rlmm_ready` is 1: somebody asks a stale partition.",
+        "Questions of all clients, by their outcome.",
+        "`not-ready` rises while `rlmm_ready` is 1: a client asks a stale partition.",
     ),
     by(
         "rlmm_questions_not_ready_total", COUNTER, "reason",

@@ -14,7 +14,7 @@ class HttpCounters:
         self.answers: Counter[tuple[str, int]] = Counter()
         """By path, of which there are as many as routes, and status; 499: the client went away."""
         self.connections = 0
-        """Open now."""
+        """Those that are open at this moment."""
         self.accepted = 0
         """Since the start, as what follows."""
         self.refused = 0

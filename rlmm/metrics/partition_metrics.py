@@ -108,7 +108,7 @@ SNAPSHOTS: Final[tuple[Metric, ...]] = (
     by(
         "rlmm_snapshots_unusable_total", COUNTER, "reason", _unusable,
         "Snapshots that were found and could not be used, by kind of reason.",
-        "`corrupt` at all: the disk, or somebody, changes files.",
+        "`corrupt` at all: the disk, or another program, changes files.",
     ),
 )  # fmt: skip
 

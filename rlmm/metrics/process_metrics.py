@@ -87,7 +87,7 @@ STANDING: Final[tuple[Metric, ...]] = (
     keyed(
         "rlmm_build_info", MetricKind.INFO, ("version", "python"),
         lambda scrape: {(scrape.version, platform.python_version()): 1},
-        "What is running.",
+        "The versions of rlmm and of Python.",
     ),
     one(
         "rlmm_uptime_seconds", GAUGE,
@@ -123,7 +123,7 @@ STANDING: Final[tuple[Metric, ...]] = (
     one(
         "rlmm_snapshots_asked_total", COUNTER,
         lambda scrape: None if scrape.service is None else scrape.service.snapshots_asked,
-        "How often somebody asked for snapshots.",
+        "How often an operator asked for snapshots.",
     ),
 )  # fmt: skip
 
@@ -166,7 +166,7 @@ LINES: Final[tuple[Metric, ...]] = (
     ),
     one(
         "rlmm_log_lines_failed_total", COUNTER, _lines(lambda lines: lines.failed),
-        "Log lines that could not be written.", "It rises: nobody reads the log any more.",
+        "Log lines that could not be written.", "It rises: no program reads the log any more.",
     ),
 )  # fmt: skip
 
@@ -258,12 +258,12 @@ SIDECAR: Final[tuple[Metric, ...]] = (
 ACCESS: Final[tuple[Metric, ...]] = (
     keyed(
         "rlmm_access_admitted_total", COUNTER, ("role",),
-        _access_by(lambda found: found.identified), "How often somebody was let in, by role.",
+        _access_by(lambda found: found.identified), "How often a client was let in, by role.",
     ),
     keyed(
         "rlmm_access_refused_total", COUNTER, ("reason",),
-        _access_by(lambda found: found.refused), "How often somebody was not let in, by reason.",
-        "It rises: a client has no or an old token, or somebody tries.",
+        _access_by(lambda found: found.refused), "How often a client was not let in, by reason.",
+        "It rises: a client has no or an old token, or an intruder tries.",
     ),
     one(
         "rlmm_access_tokens", GAUGE, _access(lambda found: found.tokens), "Tokens that are valid.",
@@ -294,8 +294,8 @@ ACCESS: Final[tuple[Metric, ...]] = (
         "rlmm_tls_handshakes_total", COUNTER, ("listener", "outcome"), _handshakes,
         "TLS handshakes by listener and by how they ended: `done`; `refused` by TLS, a certificate "
         "or a version for instance; `hung-up`, `timed-out`; `displaced` by newer ones.",
-        "`refused` rises: certificates do not fit, or somebody speaks without TLS. `timed-out` and "
-        "`displaced` rise: somebody connects and is silent.",
+        "`refused` rises: certificates do not fit, or a client speaks without TLS. `timed-out` and "
+        "`displaced` rise: a client connects and is silent.",
     ),
     keyed(
         "rlmm_access_client_connections", GAUGE, ("client",),
@@ -343,6 +343,6 @@ HTTP: Final[tuple[Metric, ...]] = (
         lambda scrape: {(reason,): scrape.http.cut_off[reason] for reason in CUT_OFF},
         "Connections that were ended from here: `full`, the longest idle made room; `head`, no "
         "request came in time; `slow`, an answer was not taken in time.",
-        "`full` rises: somebody opens connections and does not ask.",
+        "`full` rises: a client opens connections and does not ask.",
     ),
 )  # fmt: skip

@@ -81,6 +81,6 @@ COPYING: Final[tuple[Metric, ...]] = (
     ),
     _copying(
         "rlmm_topics_not_copied_failures_total", COUNTER, lambda copying, _: copying.failures,
-        "How often the cluster could not be asked.", "It rises: nobody would be warned.",
+        "How often the cluster could not be asked.", "It rises: no operator would be warned.",
     ),
 )  # fmt: skip

@@ -10,7 +10,7 @@ May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sideca
 - `follower`: The task that reads one metadata partition.
 - `incidents`: Events that were not simply applied, within bounds.
 - `known_state`: The newest known state whose records the log still holds.
-- `listener`: Interfaces of what the pump calls: gate, offset waits, restored states.
+- `listener`: Interfaces of what the pump tells: gate, offset waits.
 - `log_connection`: Attempts to reach the log, with pauses.
 - `memory_budget`: Compares resident memory with the limits, also those of control groups.
 - `placement`: Judges user partitions whose events lie in another metadata partition.
@@ -19,6 +19,7 @@ May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sideca
 - `replay_scheduler`: Gives followers turns on the event loop.
 - `settings`: Limits and pauses of reading and writing.
 - `state_images`: Copies a state for a snapshot, between turns of the event loop.
+- `state_restore`: The interface of the keeper of states: a state from a former run.
 - `statistics`: Values that show how reading goes.
 - `verdict_waits`: Passes verdicts on to waiting writers.
 - `writer`: Validates and appends events, and waits for their verdicts.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,12 +33,12 @@ from rlmm.log.replay_progress import (
     ReplayProgress,
     StateLost,
 )
+from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.report import Tally
 from rlmm.pump.damage_skipping import DamagedReads, offset_behind
 from rlmm.pump.known_state import KnownState
-from rlmm.pump.placement import Placement
 from rlmm.pump.replay import Replay
-from rlmm.pump.state_images import Image, copy_parts
+from rlmm.pump.state_images import copy_parts
 from rlmm.pump.statistics import FollowerStatistics
 from rlmm.pump.verdict_waits import VerdictWaits
 
@@ -54,18 +54,16 @@ if TYPE_CHECKING:
     from rlmm.metadata.report import Report
     from rlmm.metadata.shard import Shard
     from rlmm.pump.incidents import Incidents
-    from rlmm.pump.listener import PositionListener, ReplayListener, StateRestore
+    from rlmm.pump.listener import PositionListener, ReplayListener
     from rlmm.pump.memory_budget import Budget
+    from rlmm.pump.placement import Placement
     from rlmm.pump.replay_scheduler import ReplayScheduler
     from rlmm.pump.settings import PumpSettings
+    from rlmm.pump.state_restore import StateRestore
     from rlmm.records.damage import DamagedBatch
     from rlmm.records.record_set import RecordSet
 
 _log = logging.getLogger(__name__)
-
-
-def anything_goes(identity: LogIdentity) -> None:
-    del identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +80,14 @@ class FollowerContext:
     incidents: Incidents
     changed: Doorbell
     """Rung when a follower's first attempt has ended."""
-    confirm: Callable[[LogIdentity], None] = anything_goes
+    confirm: Callable[[LogIdentity], None]
     """Raises `ConfigError` where the log of that identity is not to be followed."""
-    placement: Placement = field(default_factory=Placement)
+    placement: Placement
 
 
 class Follower:
-    def __init__(
-        self, partition: int, context: FollowerContext, partition_count: int | None = None
-    ) -> None:
-        """*partition_count* is that of the topic; without it, nothing is looked for elsewhere."""
+    def __init__(self, partition: int, context: FollowerContext, partition_count: int) -> None:
+        """*partition_count* is that of the topic."""
         self.partition = partition
         self._partition_count = partition_count
         self.verdicts = VerdictWaits(0)
@@ -164,8 +160,7 @@ class Follower:
             shard, history = await self._known.newest(before, bounds, is_void=self._is_void)
             if shard is None or history is None:
                 shard = self._context.make_shard(self.partition, log_start)
-                if self._partition_count is not None:
-                    shard.place_among(self._partition_count)
+                shard.place_among(self._partition_count)
                 history = ReplayHistory(first_offset=log_start)
                 self._context.incidents.forget(self.partition)
             if before is None or shard is not before.shard or shard.position < log_start:
@@ -337,14 +332,15 @@ class Follower:
         position = replay.shard.position
         return None if position == replay.history.first_offset else position
 
-    async def freeze(self, of: TopicIdPartition | None = None) -> Image | None:
+    async def freeze(self, of: TopicIdPartition | None = None) -> ShardImages | None:
         """Freeze the state, or that *of* one user partition, at one position; only reads go on."""
         async with self._applying:
             replay = self._replay
             if replay is None or self._is_void:
                 return None
             parts = await copy_parts(replay.shard.freezing(of), self._loop.time)
-            return Image(
+            return ShardImages(
+                self.partition,
                 replay.shard.position,
                 replay.history.copy(),
                 parts,

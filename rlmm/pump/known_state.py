@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rlmm.log.protocol import LogBounds, MetadataLog
     from rlmm.log.replay_progress import ReplayHistory
     from rlmm.metadata.shard import Shard
-    from rlmm.pump.listener import StateRestore
     from rlmm.pump.replay import Replay
+    from rlmm.pump.state_restore import StateRestore
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class KnownState:
             self._warn_of_gap(position, bounds, _CUT)
         limit = bounds.high_watermark
         while self._restore is not None and limit >= 0:
-            found = await self._restore.restore(self._partition, bounds.log_start_offset, limit)
+            found = await self._restore.restore(self._partition, limit)
             if found is None:
                 break
             position = found.shard.position

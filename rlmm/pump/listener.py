@@ -1,7 +1,4 @@
-"""
-Listeners of the pump: the gate, offset waits, restored states. Calls return at once, none may
-raise.
-"""
+"""Listeners of the pump: the gate and the offset waits. Calls return at once, none may raise."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.errors import RlmmError
-    from rlmm.log.protocol import LogIdentity
-    from rlmm.log.replay_progress import Fact, ReplayHistory, ReplayProgress
+    from rlmm.log.replay_progress import Fact, ReplayProgress
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.shard import Shard
 
@@ -53,26 +49,3 @@ class PositionListener(Protocol):
 
     def fail(self, partition: int, error: type[RlmmError], message: str) -> None:
         """End the waits for *partition*: its position is never reported again."""
-
-
-class RestoredState(Protocol):
-    @property
-    def shard(self) -> Shard: ...
-
-    @property
-    def history(self) -> ReplayHistory: ...
-
-
-class StateRestore(Protocol):
-    """Keeps states of metadata partitions from one run to the next; deals with bad ones itself."""
-
-    async def confirm(self, identity: LogIdentity) -> None:
-        """Raise `ConfigError` where states of the same topic have another partition count."""
-
-    def connect(self, identity: LogIdentity) -> None:
-        """The pump reached the log; states are those of *identity* from now on."""
-
-    async def restore(
-        self, partition: int, log_start: int, next_offset: int
-    ) -> RestoredState | None:
-        """Return the newest state not beyond *next_offset*, if any; void those beyond it."""

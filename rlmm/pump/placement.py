@@ -57,7 +57,7 @@ class Placement:
         self._explained: tuple[int, list[int]] = (0, [])
         """A number of misplaced user partitions, and the counts that explain them."""
         self.on_change: Callable[[], None] = lambda: None
-        """Judges every metadata partition; followers call it where more is misplaced."""
+        """Called when a further user partition is found to be misplaced."""
 
     def connect(self, partition_count: int) -> None:
         self._shards.clear()

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     from rlmm.errors import RlmmError, Unresolved
     from rlmm.log.protocol import LogIdentity
+    from rlmm.log.shard_images import ShardImages
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.pump.follower import FollowerContext
-    from rlmm.pump.state_images import Image
 
 _log = logging.getLogger(__name__)
 
@@ -257,8 +257,7 @@ class Pump:
                 AssignmentLost,
             )
         for partition in sorted(wanted - self._followers.keys()):
-            count = self._identity.partition_count
-            follower = Follower(partition, self._context, count)
+            follower = Follower(partition, self._context, self._identity.partition_count)
             self._followers[partition] = follower
             self._context.listener.begin_partition(
                 partition, follower.progress(), follower.is_current
@@ -312,13 +311,15 @@ class Pump:
             if (position := follower.savable_position) is not None
         }
 
-    async def freeze(self, partition: int, of: TopicIdPartition | None = None) -> Image | None:
+    async def freeze(
+        self, partition: int, of: TopicIdPartition | None = None
+    ) -> ShardImages | None:
         """Freeze as `Follower.freeze` does; `None` where there is no state to save."""
         follower = self._followers.get(partition)
         image = None if follower is None else await follower.freeze(of)
         if follower is None or image is None:
             return None
-        return image._replace(is_valid=partial(self._vouches, follower, image.is_valid))
+        return replace(image, is_valid=partial(self._vouches, follower, image.is_valid))
 
     def _vouches(self, follower: Follower, is_valid: Callable[[], bool]) -> bool:
         """

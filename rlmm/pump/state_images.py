@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rlmm.log.replay_progress import ReplayHistory
-
 _COPY_S = 0.001
 """How long references are copied before other tasks have a turn."""
-
-
-class Image(NamedTuple):
-    """The image of a state at one position."""
-
-    position: int
-    history: ReplayHistory
-    parts: list[Callable[[], bytes]]
-    """What makes the image of each user partition."""
-    is_valid: Callable[[], bool]
-    """Whether the log still holds what the state was made of; may be asked from any thread."""
 
 
 async def copy_parts(

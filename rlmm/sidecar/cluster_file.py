@@ -11,6 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
+from rlmm.base.private_files import read_regular
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.kafka_client.settings import address_of
 from rlmm.snapshot.atomic import SNAPSHOT_DISK, write_atomically
@@ -86,8 +87,7 @@ def read_learned(folder: Path) -> dict[str, str]:
     """Return the address of each learned cluster; `ConfigError` names a bad file."""
     path = folder / LEARNED_FILE
     try:
-        with path.open("rb") as file:
-            return read_learned_bytes(file.read(_FILE_BYTES_MAX + 1))
+        return read_learned_bytes(read_regular(path, _FILE_BYTES_MAX + 1))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

@@ -194,9 +194,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._waits.drop()
         self._session.leave()
         self._left(self)
-        # asyncio's TLS keeps methods of this protocol: a cycle, which would keep all of the
-        # connection's TLS until the next full collection.
-        self._transport = None
+        self._transport = None  # asyncio's TLS keeps methods of this: a cycle would keep it all
 
     # ------------------------------------------------------------------------------- its turn
 
@@ -335,13 +333,12 @@ class ClientConnection(asyncio.BufferedProtocol):
     def close(self) -> None:
         """Close when the answers that were made are taken; nothing is read any more."""
         self._closing = True
-        if self._transport is None:
-            return
         if self.closing_s is None:
             self.closing_s = self._loop.time()
-        self._answers.flush()
-        self._readers.leave(self._fd)
-        self._transport.close()
+        if self._transport is not None:
+            self._answers.flush()
+            self._readers.leave(self._fd)
+            self._transport.close()
 
     def abort(self, reason: str | None = None) -> None:
         if reason is not None:
@@ -377,10 +374,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def state(self) -> str:
-        if self._closing:
-            return "closing"
-        if self.blocked_s is not None:
-            return "slow"
+        if self._closing or self.blocked_s is not None:
+            return "closing" if self._closing else "slow"
         if not self._session.is_known:
             return "greeting"
         return "waiting" if self._waits else "idle"
@@ -396,7 +391,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._held_bytes = held_bytes
         if self._closing or not held_bytes:
             return
-        if held_bytes > HELLO_BYTES_MAX and not is_known and not self._line:
+        if held_bytes > HEAD_BYTES + HELLO_BYTES_MAX and not is_known and not self._line:
             self.give_up(ProtocolError(f"no hello is larger than {HELLO_BYTES_MAX} bytes"), "hello")
             return
         if is_known:

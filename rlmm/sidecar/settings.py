@@ -55,7 +55,8 @@ class SidecarSettings:
     address_greetings_max: int = 256
     """TCP connections of one address that have not said hello; for one more the first of them goes.
     Brokers behind one address say hello within milliseconds, so that hundreds of them may start at
-    once."""
+    once. All addresses together have 1,024 such connections at most, and a quarter of
+    `sidecar.connections_max`; for one more the first of all goes."""
     frame_bytes_max: int = 4 * 1024 * 1024
     """Largest frame, in both directions: some thousand segments with custom metadata."""
     received_bytes_max: int = 16 * 1024 * 1024

@@ -20,7 +20,6 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `settings`: Interval, number of files, reserve of the disk.
 - `snapshot_folder`: The work of the store's threads: one file found and read, one written.
 - `snapshot_writer`: The task that decides which partition is due.
-- `source`: The values that the writer reads from the engine.
 - `store`: The newest snapshot that is good and fits; writing the next.
 - `transfer`: Export and import of whole sets, for backups and new machines.
 """

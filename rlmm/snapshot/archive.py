@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
+from rlmm.base.private_files import open_regular
 from rlmm.errors import ConfigError
 from rlmm.snapshot.files import SnapshotFile
 
@@ -39,7 +41,7 @@ def tar_of(files: Iterable[tuple[str, int, int, Iterable[bytes]]]) -> Iterator[b
 
 def tar_source(source: Path, suffix: str) -> Iterator[tuple[str, Opener]]:
     """Yield the plain files with *suffix* in a tar; `ConfigError` for any other file."""
-    with source.open("rb") as file:
+    with os.fdopen(open_regular(source), "rb") as file:
         bounded = cast("BinaryIO", _Bounded(file, source.stat().st_size))
         try:
             with tarfile.open(fileobj=bounded, mode="r:") as archive:
@@ -75,7 +77,7 @@ def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
 def _opener_of(source: Path, first: int, length: int) -> Opener:
     @contextmanager
     def open_member() -> Iterator[SnapshotFile]:
-        with source.open("rb") as file:
+        with os.fdopen(open_regular(source), "rb") as file:
 
             def read_at(size: int, position: int) -> bytes:
                 file.seek(first + position)

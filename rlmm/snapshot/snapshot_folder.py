@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from rlmm.base.threads import BackgroundWork
     from rlmm.log.protocol import LogIdentity
+    from rlmm.log.shard_images import ShardImages
     from rlmm.metadata.shard import Shard
     from rlmm.snapshot.atomic import SnapshotDisk
     from rlmm.snapshot.format import SnapshotHeader
     from rlmm.snapshot.settings import SnapshotSettings
-    from rlmm.snapshot.source import ShardImages
 
 _log = logging.getLogger(__name__)
 

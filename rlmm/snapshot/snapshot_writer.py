@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rlmm.errors import RlmmError
-    from rlmm.snapshot.source import SnapshotSource
+    from rlmm.log.shard_images import SnapshotSource
     from rlmm.snapshot.store import SavedSnapshot, SnapshotStore
 
 _log = logging.getLogger(__name__)

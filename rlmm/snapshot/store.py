@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from rlmm.base.threads import BackgroundWork
     from rlmm.log.protocol import LogIdentity
     from rlmm.log.replay_progress import ReplayHistory
+    from rlmm.log.shard_images import ShardImages
     from rlmm.metadata.shard import Shard
     from rlmm.snapshot.atomic import SnapshotDisk
     from rlmm.snapshot.catalog import CatalogEntry
-    from rlmm.snapshot.source import ShardImages
 
 _READ_STALL_S = 30.0
 """Longest time without a byte; afterwards the log is read instead."""

@@ -10,6 +10,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rlmm.base.private_files import read_regular
 from rlmm.errors import ConfigError, SnapshotCorrupt, SnapshotForeign
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
@@ -147,9 +148,7 @@ def files_of(source: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[tuple
             if path.is_file():
                 yield str(path), opener_of(path)
         return
-    with source.open("rb") as file:
-        is_snapshot = file.read(len(MAGIC)) == MAGIC
-    if is_snapshot:
+    if read_regular(source, len(MAGIC)) == MAGIC:
         yield str(source), opener_of(source)
     else:
         yield from tar_source(source, SUFFIX)

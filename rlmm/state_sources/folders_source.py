@@ -132,14 +132,9 @@ class FoldersSource:
     def _judge_count(self) -> list[str]:
         """Compare the count with the records; `ConfigError` for a wrong one if another fits."""
         count = self.log.partition_count
-        astray = self._states.astray(count)
-        if not astray:
+        what = self._states.misplaced(count)
+        if what is None:
             return []
-        first = astray[0]
-        what = (
-            f"{len(astray)} user partitions lie where nobody looks for them in a topic of {count} "
-            f"partitions, {first.partition} in metadata partition {first.place}, not {first.wanted}"
-        )
         if self._said is not None:
             found = self._found()
             right = fitting_count(found, self.log.highest + 1)

@@ -103,15 +103,9 @@ class KafkaSource:
 
     def _notes(self, identity: LogIdentity) -> list[str]:
         notes = self._states.not_understood()
-        astray = self._states.astray(identity.partition_count)
-        if astray:
-            first = astray[0]
-            notes.append(
-                f"{len(astray)} user partitions have events where brokers do not look for them in "
-                f"a topic of {identity.partition_count} partitions, {first.partition} in metadata "
-                f"partition {first.place}, not {first.wanted}: was the number of partitions "
-                "changed?"
-            )
+        misplaced = self._states.misplaced(identity.partition_count)
+        if misplaced is not None:
+            notes.append(f"{misplaced}: was the number of partitions changed?")
         return notes
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rlmm.errors import (
     LogDamaged,
@@ -25,6 +25,7 @@ from rlmm.inspection.replay import PLACES_AT_ONCE, PartitionReplay, ShardsMoment
 from rlmm.inspection.source_status import MetadataPartitionStatus, lost_note, unread
 from rlmm.log.replay_progress import NotReadyReason, ReplayHistory
 from rlmm.metadata.assignment import place_of
+from rlmm.metadata.misplaced import MisplacedPartitions
 from rlmm.metadata.verdicts import COUNTED_APART, RejectReason
 from rlmm.views.status import segments_by_state
 
@@ -39,14 +40,6 @@ if TYPE_CHECKING:
     from rlmm.state_sources.snapshot_cache import SnapshotCache
 
 _log = logging.getLogger(__name__)
-
-
-class MisplacedPartition(NamedTuple):
-    """A user partition with events where no broker looks for it."""
-
-    partition: TopicIdPartition
-    place: int
-    wanted: int
 
 
 @dataclass(slots=True)
@@ -82,8 +75,8 @@ class ReplayedStates:
         self._cache = cache
         self._identity: LogIdentity | None = None
         self._held: dict[int, ReplayedPartition] = {}
-        self._astray: dict[int, tuple[tuple[int, int], list[MisplacedPartition]]] = {}
-        """By metadata partition, for the position and the partition count of the last look."""
+        self._misplaced: dict[int, tuple[tuple[Shard, int, int], MisplacedPartitions]] = {}
+        """By metadata partition, for shard, position and partition count of the last look."""
         self._told: set[str] = set()
         self._turn = asyncio.Lock()
 
@@ -202,18 +195,25 @@ class ReplayedStates:
 
     # ------------------------------------------------------------------------------ telling
 
-    def astray(self, partition_count: int) -> list[MisplacedPartition]:
-        """Return misplaced user partitions for a topic with this number of partitions."""
+    def misplaced(self, partition_count: int) -> str | None:
+        """Return which user partitions are misplaced in a topic of that size; `None` for none."""
+        found: list[tuple[TopicIdPartition, int]] = []
         for place, one in self._held.items():
-            seen = one.shard.position, partition_count
-            if self._astray.get(place, (None,))[0] != seen:
-                found = [
-                    MisplacedPartition(partition, place, wanted)
-                    for partition in one.shard.partitions()
-                    if (wanted := place_of(partition, partition_count)) != place
-                ]
-                self._astray[place] = seen, found
-        return [one for place in self._held for one in self._astray[place][1]]
+            seen = one.shard, one.shard.position, partition_count
+            if self._misplaced.get(place, (None,))[0] != seen:
+                misplaced = MisplacedPartitions(place, partition_count)
+                for partition in one.shard.partitions():
+                    misplaced.meet(partition)
+                self._misplaced[place] = seen, misplaced
+            found += [(partition, place) for partition in self._misplaced[place][1].values()]
+        if not found:
+            return None
+        first, place = found[0]
+        return (
+            f"{len(found)} user partitions have events where brokers do not look for them in a "
+            f"topic of {partition_count} partitions, {first} in metadata partition {place}, not "
+            f"{place_of(first, partition_count)}"
+        )
 
     def not_understood(self) -> list[str]:
         """Return notes on records that could not be decoded and are in no state."""

@@ -15,9 +15,9 @@ from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.folder_lock import snapshots_lock
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, FolderInUse, SnapshotError
+from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.partition_log.root import holds_a_log
-from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 
 if TYPE_CHECKING:

@@ -52,10 +52,6 @@ class PartitionRun:
         self._finished = 0
         """How many are, counted from the lowest."""
 
-    @property
-    def next_copy(self) -> PlannedCopy | None:
-        return self._waiting[0].copy if self._waiting and not self.why_stopped else None
-
     def next_copies(self, most: int) -> list[PlannedCopy]:
         """Return the next copies in order; none where the partition has stopped."""
         return [] if self.why_stopped else [state.copy for state in islice(self._waiting, most)]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import field
 
-from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.copy_plan.lineage import EpochSpan
@@ -204,22 +203,6 @@ class CopyPlan:
             copy.epochs,
             copy.size_bytes,
             txn_index_empty=copy.txn_index_empty,
-        )
-
-    def end_event(
-        self,
-        partition: TopicIdPartition,
-        end: PlannedEnd,
-        state: SegmentState,
-        event_timestamp_ms: int,
-    ) -> SegmentUpdate:
-        """Return the event that brings *end* to *state*: its deletion started, then finished."""
-        return SegmentUpdate(
-            SegmentId(partition, end.uuid),
-            self.rules.broker_id,
-            event_timestamp_ms,
-            None if end.custom_metadata is None else bytes(end.custom_metadata),
-            state,
         )
 
     def keys(

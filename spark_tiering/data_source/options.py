@@ -76,10 +76,6 @@ class Subscription:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     """By topic, where a name was given to several topics one after another."""
 
-    @property
-    def is_everything(self) -> bool:
-        return not (self.topics or self.pattern or self.assigned)
-
     def wants(self, topic: str, partition: int) -> bool:
         if self.assigned:
             return any(name == topic and partition in numbers for name, numbers in self.assigned)

@@ -1,6 +1,6 @@
 """
-Digests of passing bytes: length, SHA-256, and CRC-64/NVME, joined from parts. Pure. `awscrt`, of
-the extra `tiering`, is imported when the first sum is made, so that help works without it.
+Digests of passing bytes: length, SHA-256, and CRC-64/NVME. Pure. `awscrt`, of the extra `tiering`,
+is imported when the first sum is made, so that help works without it.
 """
 
 from __future__ import annotations
@@ -8,10 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import NamedTuple
 
 SHA256_BYTES = 32
 CRC64_BYTES = 8
@@ -55,15 +52,6 @@ def continued_crc64nvme(crc64nvme: int, piece: bytes | bytearray | memoryview) -
     from awscrt import checksums  # noqa: PLC0415  # of an extra
 
     return checksums.crc64nvme(piece, crc64nvme)
-
-
-def crc64nvme_of_parts(parts: Iterable[tuple[int, int]]) -> int:
-    from awscrt import checksums  # noqa: PLC0415  # of an extra
-
-    whole = 0
-    for crc64nvme, size_bytes in parts:
-        whole = checksums.combine_crc64nvme(whole, crc64nvme, size_bytes)
-    return whole
 
 
 def crc64nvme_text(crc64nvme: int) -> str:

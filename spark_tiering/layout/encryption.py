@@ -34,7 +34,6 @@ DATA_KEY_BYTES: Final = 32
 _HASH_BYTES: Final = 64
 _MODULUS_BITS_MAX: Final = 16_384
 """Longer keys are not in use, and take minutes for each segment."""
-_SEALED_KEY: Final = "the sealed data key"
 
 
 class PrivateKey:

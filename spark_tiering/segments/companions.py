@@ -10,7 +10,6 @@ from spark_tiering.segments.leader_epochs import CHECKPOINT_BYTES_MAX, epochs_of
 from spark_tiering.segments.partition_files import FileStream, SourceFileFacts, read_whole
 from spark_tiering.segments.producer_state import SNAPSHOT_BYTES_MAX, ProducerEntry, parse_snapshot
 from spark_tiering.segments.segment_listing import SNAPSHOT
-from spark_tiering.segments.segment_parts import RebuiltPart, StoredPart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,15 +20,6 @@ if TYPE_CHECKING:
 
 PART_BYTES_MAX = 64 * 1024 * 1024
 """Largest part beside the log that is read whole: far more than a broker lets one grow to."""
-
-
-def content_of(
-    files: PartitionFiles, part: SegmentPart, content: StoredPart | RebuiltPart
-) -> bytes | SegmentFinding:
-    """Return the bytes of a part beside the log; a finding where the file is another by now."""
-    if isinstance(content, RebuiltPart):
-        return content.content
-    return read_whole(files, content.name, content.size_bytes, part, PART_BYTES_MAX)
 
 
 class StoredFiles:

@@ -28,6 +28,12 @@ MAY_CREATE_TASKS = {
     "rlmm/state_sources/replayed_states.py",
 }
 """Sources that may start a task, since the group or the object that owns it waits for its end."""
+MAY_READ_PIPES = {
+    "rlmm/config/layers.py",
+    "rlmm/cli/tier/command.py",
+    "rlmm/cli/tier_maintenance/audit.py",
+}
+"""Sources of the service that open a file that an operator names to a command."""
 AIOKAFKA_PART = "aiokafka.record"
 """The part of the Kafka client that the record layer may use: its compiled reader does no I/O."""
 
@@ -112,6 +118,15 @@ def test_of_aiokafka_only_the_record_reader_is_used_outside_the_kafka_log() -> N
         if not path.match("rlmm_demo/broker/*") and path.parts[:2] != ("rlmm", "kafka_client")
         for line, name in rules.imported(tree.parse(path))
         if name.split(".")[0] == "aiokafka" and not name.startswith(AIOKAFKA_PART)
+    ]
+
+
+def test_files_of_the_service_are_read_in_one_way() -> None:
+    """A source reads a file by `private_files`, where a pipe in its place keeps no reader."""
+    assert not [
+        path
+        for path in tree.python_files("rlmm")
+        if str(path) not in MAY_READ_PIPES and '.open("rb")' in tree.read(path)
     ]
 
 

@@ -1,5 +1,6 @@
 """The documents agree with the code: commands, options, error codes, versions, capabilities."""
 
+import ast
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -87,10 +88,10 @@ def test_changelog_and_version_agree() -> None:
 
 
 def test_changes_stand_in_the_order_that_matters_to_an_operator() -> None:
-    """Within a version, kinds of changes are known ones, in their order."""
+    """Within a version, kinds of changes are known ones, in their order, each with one heading."""
     for section in re.split(r"^## ", tree.read(Path("CHANGELOG.md")), flags=re.MULTILINE)[1:]:
         kinds = re.findall(r"^### (.+)$", section, re.MULTILINE)
-        assert kinds == sorted(kinds, key=CHANGE_KINDS.index)
+        assert kinds == sorted(set(kinds), key=CHANGE_KINDS.index)
 
 
 def missing_tests(named: Iterable[str]) -> list[str]:
@@ -119,6 +120,30 @@ def test_architecture_names_files_that_exist() -> None:
     named = re.findall(r"`((?:\w+/)+[\w.]*)`", tree.read(Path("ARCHITECTURE.md")))
     assert named
     assert not [path for path in named if not (tree.ROOT / path).exists()]
+
+
+def test_architecture_names_classes_and_methods_that_exist() -> None:
+    """Every `Class` and `Class.method` of the map and the walks is there."""
+    defined: dict[str, set[str]] = {}
+    for path in tree.python_files(*tree.PACKAGES):
+        for node in ast.walk(tree.parse(path)):
+            if isinstance(node, ast.ClassDef):
+                inside = set(re.findall(r"\w+", " ".join(map(ast.unparse, node.bases))))
+                inside.update(one.name for one in node.body if isinstance(one, rules.Function))
+                defined.setdefault(node.name, set()).update(inside)
+    text = tree.read(Path("ARCHITECTURE.md"))
+    named = re.findall(r"`(?:[a-z_]+\.)*([A-Z]\w*[a-z]\w*)(?:\.(\w+))?`", text)
+
+    def methods(name: str) -> set[str]:
+        inside = defined.get(name, set())
+        return inside.union(*(methods(base) for base in inside & defined.keys()))
+
+    assert named
+    assert not [
+        (name, method)
+        for name, method in named
+        if name not in defined or (method and method not in methods(name))
+    ]
 
 
 def test_failures_that_clients_meet_are_shown_through_the_socket_by_tests_that_exist() -> None:

@@ -49,14 +49,28 @@ def test_every_folder_has_a_map() -> None:
 
 
 def test_maps_name_nothing_that_is_not_there() -> None:
-    """Each line of a map names a module or package below it."""
+    """Each line of a map names a module or package below it, which no other line names."""
     line = re.compile(r"(?m)^(?: {4}(?=[a-z_]+/?  )|- `(?=[a-z_]+`: ))([a-z_]+)")
-    assert not [
-        f"{folder}: {name}"
-        for folder, text in packages(*MAPPED).items()
-        for name in line.findall(text)
-        if name not in _names_below(folder)
-    ]
+    for folder, text in packages(*MAPPED).items():
+        named = line.findall(text)
+        assert set(named) <= _names_below(folder), folder
+        assert len(named) == len(set(named)), folder
+
+
+def test_map_of_the_metadata_names_every_module_once() -> None:
+    """The table of `rlmm/metadata` in ARCHITECTURE.md has each module of the package."""
+    table = tree.read(Path("ARCHITECTURE.md")).partition("Inside `rlmm/metadata`")[2]
+    rows = re.findall(r"^\| (`.+?`) \|", table.partition("\n## ")[0], re.MULTILINE)
+    named = re.findall(r"`(\w+)`", " ".join(rows))
+    assert sorted(named) == sorted(_names_below(Path("rlmm/metadata")))
+
+
+def test_folders_of_unit_tests_are_named_after_packages() -> None:
+    """No unit test lies loose, and each folder of them has the name of what it tests."""
+    names = {Path(folder).name for folder in (*MAPPED, "bench")}
+    names.update(_names_below(Path("rlmm")))
+    tests = [path for path in tree.files() if path.is_relative_to("tests/unit")]
+    assert {path.parts[2] for path in tests} <= names
 
 
 def test_lists_of_maps_are_sorted() -> None:

@@ -15,6 +15,7 @@ from rlmm.gate.admission import Gate, GatedShard
 from rlmm.gate.state import GateState, ShardGate
 from rlmm.kafka_client.fetch.partition_reads import AnsweredOffsets
 from rlmm.log.replay_progress import CaughtUp, PartitionReassigned
+from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.epoch_state import EpochState
@@ -27,7 +28,6 @@ from rlmm.pump import known_state, pump, verdict_waits
 from rlmm.pump import writer as writer_module
 from rlmm.pump.follower import Follower
 from rlmm.pump.replay import Replay, ReplayStart
-from rlmm.pump.state_images import Image
 from rlmm.pump.writer import EventWriter
 from rlmm.snapshot import snapshot_folder
 from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
@@ -152,7 +152,9 @@ _SEGMENTS = ShardAnswers.segments
 # ------------------------------------------------------------------------------------- snapshots
 
 
-async def _freezes_late(follower: Follower, of: TopicIdPartition | None = None) -> Image | None:
+async def _freezes_late(
+    follower: Follower, of: TopicIdPartition | None = None
+) -> ShardImages | None:
     """Make the images when they are written instead of now."""
     assert of is None, of
     replay = follower._replay
@@ -163,7 +165,7 @@ async def _freezes_late(follower: Follower, of: TopicIdPartition | None = None) 
         partial(shard.partition_image, partition)
         for partition in sorted(shard.partitions(), key=attrgetter("key"))
     ]
-    return Image(shard.position, replay.history.copy(), parts, lambda: True)
+    return ShardImages(shard.partition, shard.position, replay.history.copy(), parts, lambda: True)
 
 
 def _writes_in_place(

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from random import Random
 
+    from rlmm.log.shard_images import ShardImages
     from rlmm.snapshot.format import SnapshotHeader
-    from rlmm.snapshot.source import ShardImages
 
 ROOM = 1 << 30
 FREE_BYTES_MIN = 4_096

@@ -23,10 +23,10 @@ from tests.simulation.watched_shard import WatchedShard, snapshot_key
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rlmm.log.shard_images import ShardImages
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.report import Report
     from rlmm.pump.replay import Replay
-    from rlmm.snapshot.source import ShardImages
     from tests.simulation.machine import Machine
     from tests.simulation.story import Story
     from tests.simulation.topic import SimulatedTopic

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
+    from rlmm.log.shard_images import ShardImages
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.ids import Uuid
     from rlmm.pump.replay import Replay
-    from rlmm.snapshot.source import ShardImages
     from tests.simulation.invariants import Judge
     from tests.simulation.topic import SimulatedTopic
     from tests.simulation.watched_shard import SnapshotKey

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rlmm.log.replay_progress import ReplayHistory
+    from rlmm.log.shard_images import ShardImages
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.report import Report
     from rlmm.records.header import BatchMark
     from rlmm.records.record_set import RecordSet
-    from rlmm.snapshot.source import ShardImages
     from rlmm.snapshot.store import RestoredSnapshot, SavedSnapshot
     from tests.simulation.branches import History
     from tests.simulation.invariants import Judge

@@ -88,10 +88,10 @@ async def partitions_in_place(
     count = moment.identity.partition_count
     summaries = await moment.user_partitions()
     found = [one for one in summaries if place_of(one.partition, count) == one.metadata_partition]
-    astray = len(summaries) - len(found)
-    if astray and notes is not None:
+    misplaced = len(summaries) - len(found)
+    if misplaced and notes is not None:
         notes.append(
-            f"{astray} of {len(summaries)} user partitions lie in a metadata partition where "
+            f"{misplaced} of {len(summaries)} user partitions lie in a metadata partition where "
             "no broker looks for them, and are left out: see `rlmm verify`"
         )
     return found

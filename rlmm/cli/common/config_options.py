@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rlmm.base.secret import Secret
 from rlmm.base.visible_text import visible_line
 from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
 from rlmm.cli.common.option_kinds import EVERY_USER, attach, no_secret_properties
@@ -20,7 +21,6 @@ from rlmm.cli.common.shared_flags import is_of_commands
 from rlmm.config.key_table import KEYS
 from rlmm.config.loading import load
 from rlmm.errors import ConfigError
-from rlmm.kafka_client.settings import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

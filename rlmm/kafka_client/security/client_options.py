@@ -5,22 +5,23 @@ from __future__ import annotations
 import logging
 import os
 import ssl
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from aiokafka.abc import AbstractTokenProvider
 
+from rlmm.base.private_files import read_regular
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.security.key_stores import StoreUnreadable, is_store, pem_of, read_store
 
 if TYPE_CHECKING:
+    from rlmm.base.secret import Secret
     from rlmm.kafka_client.security.key_stores import StoreContent
-    from rlmm.kafka_client.settings import Secret, SecuritySettings
+    from rlmm.kafka_client.settings import SecuritySettings
 
 _log = logging.getLogger(__name__)
 
 STORE_BYTES_MAX = 16 * 1024 * 1024
-"""No file of certificates is longer; a device that never ends is."""
+"""No file of certificates is longer."""
 _CONVERT = (
     "convert it by keytool -importkeystore -srckeystore STORE -destkeystore STORE.p12 "
     "-deststoretype PKCS12, or to PEM by openssl pkcs12 -in STORE.p12 -out STORE.pem"
@@ -151,8 +152,7 @@ def _opened(
 
 def _content(key: str, location: str) -> bytes:
     try:
-        with Path(location).open("rb") as file:
-            found = file.read(STORE_BYTES_MAX + 1)
+        found = read_regular(location, STORE_BYTES_MAX + 1)
     except OSError as error:
         raise ConfigError(f"{key}: {location} cannot be read: {error.strerror}") from error
     if len(found) > STORE_BYTES_MAX:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rlmm.base.private_files import read_regular
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import LogNotPermitted
 
@@ -36,5 +37,4 @@ class FileTokens:
         return text
 
     def _read(self) -> bytes:
-        with self._path.open("rb") as file:
-            return file.read(TOKEN_BYTES_MAX)
+        return read_regular(self._path, TOKEN_BYTES_MAX)

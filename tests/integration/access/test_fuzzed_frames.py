@@ -16,7 +16,7 @@ import pytest
 
 from rlmm.access.authentication import UNIX_CLIENT, Authenticator
 from rlmm.access.settings import AccessSettings, TlsSettings
-from rlmm.kafka_client.settings import Secret
+from rlmm.base.secret import Secret
 from tests.support.engines import World, until, until_open
 from tests.support.fuzzing.frames import Fuzzer
 from tests.support.server.access_files import ADMIN, BOUND, BROKER, READER, TOKENS

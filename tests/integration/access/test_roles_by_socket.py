@@ -10,8 +10,8 @@ import pytest
 from rlmm.access.authentication import Authenticator
 from rlmm.access.roles import Role
 from rlmm.access.settings import AccessSettings, TlsSettings
+from rlmm.base.secret import Secret
 from rlmm.errors import NotPermitted, ProtocolError, RlmmError, TooBusy
-from rlmm.kafka_client.settings import Secret
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.wire.methods import METHODS
 from rlmm.wire.values import delete_value, partition_value, segment_value, update_value

@@ -15,8 +15,8 @@ import pytest
 import trustme
 
 from rlmm.access.settings import ClientCertificates, TlsVersion
+from rlmm.base.secret import Secret
 from rlmm.errors import NotPermitted
-from rlmm.kafka_client.settings import Secret
 from tests.support.engines import World, until, until_open
 from tests.support.server.access_files import READER, TOKENS, Pki
 from tests.support.server.frame_servers import Listening, listening

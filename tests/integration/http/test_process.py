@@ -123,7 +123,7 @@ async def test_serve_when_it_begins_then_names_its_http_address(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--http-token-file", "none"), "/v1 is closed to everybody"),
+        (("--http-token-file", "none"), "/v1 is closed to every client"),
         (("--http-token-file", "none", "--http-local-role", "reader"), "/v1 is open to every"),
         (("--http-token-file", "none", "--access-tokens-file", "tokens"), "access.tokens_file"),
     ],

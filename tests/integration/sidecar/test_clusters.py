@@ -18,6 +18,7 @@ from rlmm.errors import ConfigError, InvalidArgument, NotReady, RlmmError, Wrong
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
+from rlmm.sidecar import cluster_file
 from rlmm.sidecar.cluster_discovery import ProcessEngines, require_no_tables
 from rlmm.sidecar.cluster_file import LEARNED_FILE, read_learned
 from rlmm.sidecar.clusters import Clusters
@@ -217,6 +218,7 @@ async def test_clusters_file_when_its_disk_hangs_then_the_end_does_not_and_it_is
 ) -> None:
     """Requests are not ready and name the hanging disk, and the service still stops in time."""
     monkeypatch.setattr(threads, "_GRACE_S", 0.01)
+    monkeypatch.setattr(cluster_file, "read_regular", lambda path, _: path.read_bytes())
     os.mkfifo(tmp_path / LEARNED_FILE)
     learning = Learning(tmp_path, 1)
     try:

@@ -183,7 +183,7 @@ async def test_partitions_when_a_client_asks_for_many_lists_then_one_is_in_work(
 ) -> None:
     """Lists that a client asks for in a row are made one after the other, and all are answered."""
     in_work, most = 0, 0
-    lowest = looking._lowest
+    lowest = operator_queries._lowest
 
     async def watched(*arguments: Any) -> list[TopicIdPartition]:
         nonlocal in_work, most
@@ -194,8 +194,8 @@ async def test_partitions_when_a_client_asks_for_many_lists_then_one_is_in_work(
         finally:
             in_work -= 1
 
-    monkeypatch.setattr(looking, "_PIECE", 10)
-    monkeypatch.setattr(looking, "_lowest", watched)
+    monkeypatch.setattr(operator_queries, "_PIECE", 10)
+    monkeypatch.setattr(operator_queries, "_lowest", watched)
     world = World(1)
     every = fill(world, 30)
     async with (

@@ -20,7 +20,6 @@ from spark_tiering.segment_sources.settings import SidecarSourceSettings
 from spark_tiering.segment_sources.sidecar import SidecarFiles
 from spark_tiering.segment_sources.sidecar_http import SidecarFaultKind
 from spark_tiering.segment_sources.survey import survey
-from spark_tiering.segments.companions import content_of
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.log_folder import PartitionFolder
 from tests.support.engines import until
@@ -35,7 +34,7 @@ from tests.support.partitions.broker_folders import (
     serving_folders,
     write_example,
 )
-from tests.support.partitions.segments import inspect_all
+from tests.support.partitions.segments import content_of, inspect_all
 from tests.support.server.http_servers import READING, process_of, showing
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_m
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.range_reading import FETCH_BYTES
-from spark_tiering.segments.companions import content_of
 from spark_tiering.segments.findings import SegmentFinding, SegmentPart
 from spark_tiering.storage import (
     MANIFESTS_KEPT,
@@ -31,7 +30,7 @@ from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.results import ObjectAbsent
 from tests.support.builders import started
-from tests.support.partitions.segments import example_partition
+from tests.support.partitions.segments import content_of, example_partition
 from tests.support.stores.encrypted_segments import seal_segment
 from tests.support.stores.recorded_manifests import recorded
 from tests.support.stores.tiered_bytes import key_ring

@@ -12,6 +12,7 @@ import pytest
 from broker_adapter.address import UnixAddress
 from rlmm.access.authentication import Authenticator
 from rlmm.access.settings import AccessSettings, ClientCertificates, TlsSettings, UnixRole
+from rlmm.base.secret import Secret
 from rlmm.errors import (
     ConfigError,
     LogRecreated,
@@ -24,7 +25,6 @@ from rlmm.errors import (
     WrongCluster,
 )
 from rlmm.inspection.replay import replay
-from rlmm.kafka_client.settings import Secret
 from rlmm.state_sources import sidecar_link
 from rlmm.state_sources.opening import open_source
 from rlmm.state_sources.settings import SourceSettings

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rlmm.base.threads import BackgroundWork
 from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
+from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.atomic import SnapshotDisk
@@ -19,7 +20,6 @@ from rlmm.snapshot.decoding import SnapshotReader, verify
 from rlmm.snapshot.encoding import BLOCK_BYTES, encode
 from rlmm.snapshot.format import SnapshotHeader
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import (
     delete_started,

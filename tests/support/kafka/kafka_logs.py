@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
 
+from rlmm.base.secret import Secret
 from rlmm.kafka_client.settings import (
     KafkaSettings,
     SaslMechanism,
-    Secret,
     SecurityProtocol,
     SecuritySettings,
     TopicSettings,

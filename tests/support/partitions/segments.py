@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from rlmm.records.control import ControlType
 from rlmm.records.header import HEADER_BYTES, TRANSACTIONAL_BIT
 from rlmm.records.writer import NO_PRODUCER, Producer, build_control_batch
-from spark_tiering.segments.partition_files import SourceFileFacts
+from spark_tiering.segments.companions import PART_BYTES_MAX
+from spark_tiering.segments.partition_files import SourceFileFacts, read_whole
 from spark_tiering.segments.segment_inspection import (
     NOTHING_BEFORE,
     NOTHING_KNOWN,
@@ -19,12 +20,13 @@ from spark_tiering.segments.segment_inspection import (
     inspect_segment,
 )
 from spark_tiering.segments.segment_listing import ListedSegment, list_segments
+from spark_tiering.segments.segment_parts import RebuiltPart, StoredPart
 from tests.support.records.batches import forge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
+    from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
     from spark_tiering.segments.partition_files import PartitionFiles
     from spark_tiering.segments.segment_inspection import InspectionRules
     from spark_tiering.segments.segment_parts import SegmentReport, StateBefore
@@ -217,3 +219,12 @@ def second_of(files: MemoryFiles, before: StateBefore = NOTHING_KNOWN) -> Segmen
 
 def kinds(report: SegmentReport) -> list[tuple[SegmentPart, SegmentFindingKind]]:
     return [(found.part, found.kind) for found in report.findings]
+
+
+def content_of(
+    files: PartitionFiles, part: SegmentPart, content: StoredPart | RebuiltPart
+) -> bytes | SegmentFinding:
+    """Return the bytes of a part beside the log; a finding where the file is another by now."""
+    if isinstance(content, RebuiltPart):
+        return content.content
+    return read_whole(files, content.name, content.size_bytes, part, PART_BYTES_MAX)

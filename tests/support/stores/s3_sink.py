@@ -10,7 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from spark_tiering.layout.digests import continued_crc64nvme, crc64nvme_of_parts, crc64nvme_text
+from awscrt.checksums import combine_crc64nvme
+
+from spark_tiering.layout.digests import continued_crc64nvme, crc64nvme_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +69,9 @@ class _Connection(BaseHTTPRequestHandler):
             text = f"<R><UploadId>{upload_id}</UploadId></R>"
         else:
             parts = [part for _, part in sorted(self.server.uploads.pop(query["uploadId"]).items())]
-            whole = crc64nvme_of_parts((crc64nvme, size) for size, crc64nvme in parts)
+            whole = 0
+            for size, crc64nvme in parts:
+                whole = combine_crc64nvme(whole, crc64nvme, size)
             self.server.objects[key] = (sum(size for size, _ in parts), whole)
             text = '<R><ETag>"sink"</ETag></R>'
         self._answer(200, content=text.encode())

@@ -13,10 +13,9 @@ from spark_tiering.layout.encryption import PrivateKey
 from spark_tiering.layout.key_ring import KeyRing
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.segment_reading.tiered import open_tiered
-from spark_tiering.segments.companions import content_of
 from spark_tiering.segments.findings import SegmentFinding, SegmentPart
 from spark_tiering.storage import CopiedSegment, TierStorage
-from tests.support.partitions.segments import example_partition
+from tests.support.partitions.segments import content_of, example_partition
 from tests.support.stores.encrypted_segments import IDS, pem, seal_segment
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.stores.recorded_manifests import SEGMENT_ID

@@ -15,13 +15,13 @@ from spark_tiering.executor.segment_copy import carry_out
 from spark_tiering.executor.segment_inspection import inspect_with_state
 from spark_tiering.executor.tasks import CopyOptions, CopyTask
 from spark_tiering.executor.throttle import UNBOUND, PaceLimits, Throttle
-from spark_tiering.segments.companions import content_of
 from spark_tiering.segments.findings import SegmentFinding, SegmentPart
 from spark_tiering.segments.segment_inspection import USUAL_RULES
 from spark_tiering.segments.segment_listing import ListedSegment, list_segments
 from spark_tiering.storage import TierStorage
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import tp
+from tests.support.partitions.segments import content_of
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition

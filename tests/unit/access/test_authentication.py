@@ -15,8 +15,8 @@ from rlmm.access.authentication import UNIX_CLIENT, Authenticator
 from rlmm.access.roles import Client, Peer, Role
 from rlmm.access.settings import AccessSettings, TlsSettings, UnixRole
 from rlmm.access.tokens import digest_of
+from rlmm.base.secret import Secret
 from rlmm.errors import ConfigError, NotPermitted
-from rlmm.kafka_client.settings import Secret
 from tests.support.engines import until
 from tests.support.server.access_files import (
     ADMIN,

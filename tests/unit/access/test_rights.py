@@ -10,9 +10,9 @@ import pytest
 from rlmm.access.limits import ClientFigures, ClientLimits, TokenBucket
 from rlmm.access.roles import Client, Grant, Role, read_grant, read_grants
 from rlmm.access.settings import AccessSettings, ClientCertificates, TlsSettings
+from rlmm.base.secret import Secret
 from rlmm.config.loading import load
 from rlmm.errors import ConfigError, NotPermitted, TooBusy
-from rlmm.kafka_client.settings import Secret
 from rlmm.wire.hello import ROLES
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+from rlmm.base.secret import Secret
 from rlmm.cli.common.config_options import config
 from rlmm.config.key_table import KEYS
 from rlmm.config.loading import load
 from rlmm.config.process import LogKind, ServiceMode
 from rlmm.errors import ConfigError
-from rlmm.kafka_client.settings import Secret
 from rlmm.partition_log.descriptors import open_files_max_by_limit
 from rlmm.process.wiring import plans_of
 

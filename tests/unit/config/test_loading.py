@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rlmm.base.secret import Secret
 from rlmm.config.loading import load
 from rlmm.config.process import LogKind, ServiceMode
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.security.oauth_tokens import FileTokens
-from rlmm.kafka_client.settings import SaslMechanism, Secret, SecurityProtocol
+from rlmm.kafka_client.settings import SaslMechanism, SecurityProtocol
 
 if TYPE_CHECKING:
     from rlmm.config.loading import LoadedConfiguration

@@ -8,38 +8,23 @@ from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.engine.snapshot_wiring import EngineSnapshots
 from rlmm.errors import ConfigError, NotReady
 from rlmm.log.protocol import LogIdentity
-from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.pump.state_images import Image
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.builders import started
+from tests.support.engine.snapshots import FakeSource, shard_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
-
-
-class OneState:
-    def __init__(self) -> None:
-        self.shard = PythonShard(0)
-        self.shard.apply_event(started("a"))
-
-    def positions(self) -> Mapping[int, int]:
-        return {0: self.shard.position}
-
-    async def freeze(self, partition: int) -> Image:
-        assert partition == 0
-        parts = list(self.shard.image_parts())
-        return Image(self.shard.position, ReplayHistory(), parts, lambda: True)
 
 
 def snapshots_in(folder: Path, set_apart: Callable[[], None] = lambda: None) -> EngineSnapshots:
     made = EngineSnapshots(
         folder, SnapshotSettings(), PythonShard, SYSTEM_CLOCK, SNAPSHOT_DISK, set_apart
     )
-    made.keep(OneState())
+    made.keep(FakeSource({0: shard_of([started("a")], 0)}))
     return made
 
 
@@ -52,10 +37,9 @@ async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path
     flushed = await both[0].flush()
     assert flushed.written == (0,)
     assert frozen == []
-    position = OneState().shard.position
-    restored = await both[1].restore(0, 0, position)
+    restored = await both[1].restore(0, 1)
     assert restored is not None
-    assert restored.shard.position == position
+    assert restored.shard.position == 1
     assert frozen == [1]
 
 

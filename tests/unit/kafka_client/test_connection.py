@@ -18,6 +18,7 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
+from rlmm.base.secret import Secret
 from rlmm.errors import ConfigError, LogError, LogNotPermitted, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.connections.connection import (
     BrokerConnection,
@@ -29,7 +30,6 @@ from rlmm.kafka_client.connections.diagnosis import diagnose, refused_token
 from rlmm.kafka_client.settings import (
     KafkaSettings,
     SaslMechanism,
-    Secret,
     SecurityProtocol,
     SecuritySettings,
 )

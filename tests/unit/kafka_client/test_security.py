@@ -14,10 +14,11 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from rlmm.base.secret import Secret
 from rlmm.errors import ConfigError, LogNotPermitted
 from rlmm.kafka_client.security.client_options import library_options, tls_context
 from rlmm.kafka_client.security.oauth_tokens import TOKEN_BYTES_MAX, FileTokens
-from rlmm.kafka_client.settings import SaslMechanism, Secret, SecurityProtocol, SecuritySettings
+from rlmm.kafka_client.settings import SaslMechanism, SecurityProtocol, SecuritySettings
 
 if TYPE_CHECKING:
     from pathlib import Path

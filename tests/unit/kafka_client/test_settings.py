@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from rlmm.base.secret import Secret
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.settings import (
     FetchPath,
     KafkaSettings,
-    Secret,
     SecuritySettings,
     TopicSettings,
     address_of,

@@ -26,10 +26,11 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
+from rlmm.base.secret import Secret
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.security.client_options import tls_context
 from rlmm.kafka_client.security.key_stores import StoreUnreadable, is_store, read_store
-from rlmm.kafka_client.settings import Secret, SecurityProtocol, SecuritySettings
+from rlmm.kafka_client.settings import SecurityProtocol, SecuritySettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

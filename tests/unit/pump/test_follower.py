@@ -23,6 +23,7 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.follower import Follower, FollowerContext
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.memory_budget import Budget
+from rlmm.pump.placement import Placement
 from rlmm.pump.replay_scheduler import ReplayScheduler
 from rlmm.pump.settings import PumpSettings
 from rlmm.records.header import BatchMark
@@ -59,14 +60,14 @@ class Heard:
 class Kept:
     shard: Shard
     history: ReplayHistory
-    asked: list[tuple[int, int, int]] = field(default_factory=list)
+    asked: list[tuple[int, int]] = field(default_factory=list)
 
     async def confirm(self, identity: LogIdentity) -> None: ...
 
     def connect(self, identity: LogIdentity) -> None: ...
 
-    async def restore(self, partition: int, log_start: int, next_offset: int) -> Kept | None:
-        self.asked.append((partition, log_start, next_offset))
+    async def restore(self, partition: int, next_offset: int) -> Kept | None:
+        self.asked.append((partition, next_offset))
         return self if self.shard.position <= next_offset else None
 
 
@@ -87,8 +88,10 @@ class Read:
             budget=Budget(ROOM, no_memory),
             incidents=Incidents(10, 1_000),
             changed=Doorbell(),
+            confirm=lambda _: None,
+            placement=Placement(),
         )
-        self.follower = Follower(self.place, around)
+        self.follower = Follower(self.place, around, world.partition_count)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Follower]:
@@ -128,7 +131,7 @@ async def test_kept_state_when_it_fits_then_reading_goes_on_behind_it() -> None:
     async with read.running() as follower:
         await until(lambda: follower.statistics().is_caught_up)
         assert read.heard.shard is kept.shard
-        assert kept.asked == [(read.place, 0, 10)]
+        assert kept.asked == [(read.place, 10)]
         assert kept.shard.statistics().tally.offsets == 2 + 2
         assert follower.statistics().history.records == 2 + 2
 
@@ -173,7 +176,7 @@ async def test_f6_kept_state_when_the_log_was_cut_then_is_used_only_if_the_log_h
     async with read.running() as follower:
         await until(lambda: follower.statistics().is_caught_up)
         assert read.heard.shard is not kept.shard
-        assert [limit for _, _, limit in kept.asked] == [10, 7]
+        assert [limit for _, limit in kept.asked] == [10, 7]
         assert read.heard.shard is not None
         assert len(read.heard.shard.segments(TP)) == 10
 
@@ -273,11 +276,11 @@ async def test_state_that_is_frozen_then_is_that_of_one_position() -> None:
         before = shard.partition_image(TP)
         image = await follower.freeze()
         assert image is not None
-        position, history, parts, _ = image
+        assert image.partition == read.place
         world.store(finished("a"))
         await until(lambda: shard.position == 2)
-        assert (position, history.records) == (1, 1)
-        assert [part() for part in parts] == [before]
+        assert (image.position, image.history.records) == (1, 1)
+        assert [part() for part in image.parts] == [before]
         assert shard.partition_image(TP) != before
 
 
@@ -309,7 +312,7 @@ async def test_long_restore_then_does_not_make_the_end_younger_than_it_is() -> N
     kept = kept_at(8)
 
     class Slow(Kept):
-        async def restore(self, partition: int, log_start: int, next_offset: int) -> Kept:
+        async def restore(self, partition: int, next_offset: int) -> Kept:
             await asyncio.sleep(100)
             return kept
 

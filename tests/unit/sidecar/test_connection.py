@@ -19,7 +19,8 @@ from rlmm.sidecar.log_queries import _whole
 from rlmm.sidecar.session import SessionContext
 from rlmm.sidecar.settings import AssignmentLimits, SidecarSettings
 from rlmm.sidecar.statistics import FrameServerCounters
-from rlmm.wire.messages import request_frame
+from rlmm.wire.framing import HEAD_BYTES
+from rlmm.wire.messages import HELLO_BYTES_MAX, request_frame
 from tests.support.engines import World
 from tests.support.server.frame_servers import FixedEngines, RoleDoor
 
@@ -144,6 +145,22 @@ async def test_hello_when_it_comes_in_one_piece_and_is_too_large_then_is_not_rea
         await asyncio.sleep(0)
         assert b"no hello is larger than 65536 bytes" in b"".join(wire.transport.writes)
         assert wire.connection.state == "closing"
+
+
+async def test_hello_when_it_comes_in_pieces_and_is_as_large_as_allowed_then_is_answered() -> None:
+    """The bound is that of the message: the four bytes of its length come on top."""
+    async with World(1).engine() as engine:
+        wire = Wire(engine, says_hello=False)
+        said = {"versions": [1], "client": "x", "more": ""}
+        empty = len(request_frame(1, "hello", [said]))
+        said["more"] = "y" * (HEAD_BYTES + HELLO_BYTES_MAX - empty - len("\xda\0\0") + 1)
+        hello = request_frame(1, "hello", [said])
+        assert len(hello) == HEAD_BYTES + HELLO_BYTES_MAX
+        wire.feed(hello[:-1])
+        assert wire.transport.writes == []
+        wire.feed(hello[-1:])
+        await asyncio.sleep(0)
+        assert wire.connection.is_welcome
 
 
 async def test_request_when_it_is_large_then_requests_of_others_come_first() -> None:

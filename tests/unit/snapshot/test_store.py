@@ -15,12 +15,12 @@ import pytest
 from rlmm.errors import ConfigError
 from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
+from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.snapshot.refusal_counts import RefusalKind
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import tp
 from tests.support.engine.snapshots import (

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import SnapshotError, SnapshotRefused
+from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.atomic import SnapshotDisk, make_durable_folder
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import segment_id, started, tp
 from tests.support.engine.snapshots import (

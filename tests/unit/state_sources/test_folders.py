@@ -133,7 +133,7 @@ async def test_f44_count_when_the_records_say_another_then_is_refused_with_the_r
 async def test_count_when_the_topic_was_enlarged_then_it_must_be_said_and_is_noted(
     tmp_path: Path,
 ) -> None:
-    """If no count fits all records the source asks for it, and then notes the astray ones."""
+    """If no count fits all records the source asks for it, and then notes the misplaced ones."""
     before, after = events_of(range(12)), events_of(range(12, 24))
     await write_brokers(tmp_path, before, 7)
     for place in range(7, 9):
@@ -146,10 +146,10 @@ async def test_count_when_the_topic_was_enlarged_then_it_must_be_said_and_is_not
         standing = await source.standing()
         assert len(await segment_counts(await source.now())) == 24
     (note,) = standing.notes
-    astray = [
+    misplaced = [
         n for n in range(12) if place_of(user_partition(n), 9) != place_of(user_partition(n), 7)
     ]
-    assert f"{len(astray)} user partitions lie where nobody looks for them" in note
+    assert f"{len(misplaced)} user partitions have events where brokers do not look" in note
     assert "was the number of partitions changed?" in note
 
 

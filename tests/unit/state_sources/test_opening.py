@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.base.secret import Secret
 from rlmm.errors import ConfigError
-from rlmm.kafka_client.settings import SaslMechanism, Secret, SecurityProtocol
+from rlmm.kafka_client.settings import SaslMechanism, SecurityProtocol
 from rlmm.state_sources.brokers import Brokers
 from rlmm.state_sources.folders_source import FoldersSource
 from rlmm.state_sources.kafka_source import KafkaSource

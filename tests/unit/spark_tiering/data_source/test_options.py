@@ -223,7 +223,6 @@ def test_places_when_the_store_is_a_folder_then_it_is_never_made() -> None:
 def test_places_when_a_plan_is_named_then_no_topic_needs_to_be() -> None:
     """A read of a named plan needs no topic option."""
     options = parse_options({**PLACE, "plan": "/p.json", "planToken": "t"}, is_streaming=False)
-    assert options.subscription.is_everything
     assert (options.place.plan, options.place.plan_token) == ("/p.json", "t")
     assert options.subscription.wants("anything", 3)
 

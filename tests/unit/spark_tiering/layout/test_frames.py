@@ -13,7 +13,6 @@ from rlmm.records.compression import Compression, DecompressionFault, inflate
 from spark_tiering.layout.digests import (
     StreamDigest,
     continued_crc64nvme,
-    crc64nvme_of_parts,
     crc64nvme_text,
     digest_of,
     parse_crc64nvme,
@@ -174,14 +173,6 @@ def test_digest_when_bytes_come_in_pieces_is_that_of_the_whole() -> None:
     for piece in (CHECK[:1], b"", memoryview(CHECK)[1:5], CHECK[5:]):
         stream.add(piece)
     assert stream.digest() == digest_of(CHECK)
-
-
-def test_sums_of_parts_when_joined_are_the_sum_of_the_whole() -> None:
-    """The joined checksums of parts equal the checksum of the whole object."""
-    parts = [CHECK[:2], b"", CHECK[2:3], CHECK[3:]]
-    sums = [(digest_of(part).crc64nvme, len(part)) for part in parts]
-    assert crc64nvme_of_parts(sums) == CHECK_CRC
-    assert crc64nvme_of_parts([]) == 0
     assert continued_crc64nvme(continued_crc64nvme(0, CHECK[:5]), CHECK[5:]) == CHECK_CRC
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.segments.companions import StoredFiles, content_of
+from spark_tiering.segments.companions import StoredFiles
 from spark_tiering.segments.findings import SegmentFinding, SegmentPart
 from spark_tiering.segments.findings import SegmentFindingKind as Kind
 from spark_tiering.segments.partition_files import PIECE_BYTES, FileStream, read_whole
 from spark_tiering.segments.segment_listing import ListedSegment, list_segments, snapshot_offsets
 from spark_tiering.segments.segment_parts import RebuiltPart, StoredPart
-from tests.support.partitions.segments import MemoryFiles, example_partition, inspect_all
+from tests.support.partitions.segments import (
+    MemoryFiles,
+    content_of,
+    example_partition,
+    inspect_all,
+)
 
 CONTENT = bytes(range(200))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count, islice
 
 import pytest
 
@@ -10,6 +11,7 @@ from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable, NotReady, 
 from rlmm.kafka_client.settings import TopicSettings
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.metadata.assignment import place_of
+from rlmm.metadata.encoding import encode
 from rlmm.state_sources.kafka_source import KafkaSource
 from rlmm.state_sources.protocol import StateSourceKind
 from tests.support.builders import finished, segment_id, started
@@ -112,13 +114,13 @@ async def test_topic_when_its_head_is_gone_then_the_history_is_not_complete() ->
             assert (one.log_start, one.is_history_complete) == (2, False)
 
 
-async def test_topic_when_partitions_were_added_then_what_lies_astray_is_noted(
+async def test_topic_when_partitions_were_added_then_what_is_misplaced_is_noted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The source notes events outside the metadata partition that the count gives them."""
     kafka = cluster_of(events_of(NUMBERS))
     kafka.partitions |= {COUNT: kafka._made(COUNT + 1)[COUNT]}
-    astray = [
+    misplaced = [
         n for n in NUMBERS if place_of(user_partition(n), 4) != place_of(user_partition(n), 3)
     ]
     async with opened_source(kafka) as source:
@@ -127,10 +129,29 @@ async def test_topic_when_partitions_were_added_then_what_lies_astray_is_noted(
         for _ in range(2):
             await source.now()
         assert caplog.messages.count(note) == 1
-        store(kafka, events_of(astray))
+        store(kafka, events_of(misplaced))
         (same,) = (await source.standing()).notes
     assert same == note
-    assert note.startswith(f"{len(astray)} user partitions have events where brokers do not look")
+    assert note.startswith(
+        f"{len(misplaced)} user partitions have events where brokers do not look"
+    )
+
+
+async def test_topic_when_created_anew_with_as_many_records_then_no_misplaced_one_is_left() -> None:
+    """A user partition that was misplaced in one topic is not noted for another of its name."""
+    kafka = cluster_of(events_of(NUMBERS))
+    kafka.add_partitions(COUNT + 1)
+    async with opened_source(kafka) as source:
+        assert (await source.standing()).notes
+        ends = {place: held.next_offset for place, held in kafka.partitions.items()}
+        kafka.recreate()
+        for place, end in ends.items():
+            fitting = (n for n in count() if place_of(user_partition(n), COUNT + 1) == place)
+            for event in events_of(islice(fitting, end // 2)):
+                kafka.partitions[place].store(encode(event))
+        standing = await source.standing()
+    assert {one.metadata_partition: one.position for one in standing.places} == ends
+    assert standing.notes == ()
 
 
 async def test_topic_when_a_leader_is_missing_then_the_rest_stands_and_now_says_why() -> None:

@@ -21,12 +21,16 @@ from spark_tiering.maintenance.verify.unit_execution import (
 )
 from spark_tiering.maintenance.verify.values import UnitVerdict, VerifyUnit, VerifyWork
 from spark_tiering.segment_reading.key_files import KeyRingSettings
-from spark_tiering.segments.companions import content_of
 from spark_tiering.segments.findings import SegmentFinding, SegmentPart
 from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import segment_id
-from tests.support.partitions.segments import MemoryFiles, inspect_all, recorded_partition
+from tests.support.partitions.segments import (
+    MemoryFiles,
+    content_of,
+    inspect_all,
+    recorded_partition,
+)
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.stores.tiered_bytes import FORMS, PREFIX, TieredBytes, example, key_ring
 from tests.support.tier.copy_tasks import NOWHERE

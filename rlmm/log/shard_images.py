@@ -1,4 +1,4 @@
-"""The source of a snapshot: a shard at the moment of `freeze`, without any later event."""
+"""Shard images: the parts of a shard at the moment of `freeze`, without any later event."""
 
 from __future__ import annotations
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.base.folder_lock import folder_lock
+from rlmm.access.watched_files import text_of
+from rlmm.base.folder_lock import LOCK, folder_lock, owner_pid
 from rlmm.base.private_files import require_own_folder, require_private
 from rlmm.config.layers import toml_layer
-from rlmm.errors import ConfigError
+from rlmm.errors import ConfigError, LogError
+from rlmm.kafka_client.security.client_options import tls_context
+from rlmm.kafka_client.security.oauth_tokens import FileTokens
+from rlmm.kafka_client.settings import SecurityProtocol, SecuritySettings
+from rlmm.sidecar.cluster_file import LEARNED_FILE, read_learned
+from rlmm.snapshot.archive import tar_source
+from rlmm.snapshot.transfer import import_from
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 OTHER = 12_345
@@ -99,6 +108,38 @@ def test_secret_when_mounted_by_kubernetes_then_its_links_are_followed(tmp_path:
     link = tmp_path / "secret"
     link.symlink_to("..data/secret")
     require_private(link, "key")
+
+
+@pytest.mark.parametrize(
+    ("read", "refusal"),
+    [
+        pytest.param(lambda path: text_of(path, "the file"), ConfigError, id="watched"),
+        pytest.param(lambda path: asyncio.run(FileTokens(path).token()), LogError, id="oauth"),
+        pytest.param(
+            lambda path: tls_context(
+                SecuritySettings(SecurityProtocol.SSL, ssl_truststore_location=str(path))
+            ),
+            ConfigError,
+            id="certificates",
+        ),
+        pytest.param(lambda path: read_learned(path.parent), ConfigError, id="clusters"),
+        pytest.param(lambda path: import_from(path, path.parent / "to"), OSError, id="snapshot"),
+        pytest.param(lambda path: list(tar_source(path, "")), OSError, id="archive"),
+    ],
+)
+def test_file_when_a_pipe_is_in_its_place_then_its_reader_does_not_wait(
+    read: Callable[[Path], object], refusal: type[Exception], tmp_path: Path
+) -> None:
+    """A pipe in the place of a file is refused at once, though nothing is ever written to it."""
+    os.mkfifo(tmp_path / LEARNED_FILE)
+    with pytest.raises(refusal, match="no regular file"):
+        read(tmp_path / LEARNED_FILE)
+
+
+def test_owner_when_the_lock_file_is_a_pipe_then_is_none(tmp_path: Path) -> None:
+    """A pipe in the place of a lock file has no owner, and keeps no reader."""
+    os.mkfifo(tmp_path / LOCK)
+    assert owner_pid(tmp_path) is None
 
 
 @pytest.mark.parametrize("text", ['[kafka]\n"sasl.password" = "secret-word"\n', 'mode = "serve"\n'])

@@ -38,7 +38,7 @@ def test_fields_when_written_then_are_read_back() -> None:
     out.text(None)
     out.nullable_bytes(b"")
     out.nullable_bytes(None)
-    out.int32_array([7, 8])
+    out.array([7, 8], out.int32)
     out.array(None, out.int8)
     out.no_tags()
     reader = MessageReader(out.done())
