@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 ELECT = "org.apache.kafka.tools.LeaderElectionCommand"
 DEADLINE_S = 60.0
+ANSWER_S = 2.0
 
 
 class Reachable(Protocol):
@@ -42,10 +43,10 @@ class Placed(NamedTuple):
 
 async def placed(cluster: Reachable, topic: str) -> dict[int, Placed]:
     try:
-        async with admin(cluster.login) as client:
+        async with asyncio.timeout(ANSWER_S), admin(cluster.login) as client:
             (found,) = await client.describe_topics([topic])
-    except KafkaError:
-        return {}  # the client asked a broker that has just gone
+    except (KafkaError, TimeoutError):
+        return {}  # the client asked a broker that has just gone, or that was stopped
     return {
         one["partition"]: Placed(one["leader"], tuple(one["replicas"]), frozenset(one["isr"]))
         for one in found["partitions"]

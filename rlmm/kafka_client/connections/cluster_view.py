@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
     from rlmm.kafka_client.connections.task_set import TaskSet
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.kafka_messages.cluster import ClusterMetadata, PartitionLeader
+    from rlmm.kafka_messages.cluster import ClusterMetadata, PartitionLeader, TopicMetadata
     from rlmm.metadata.ids import Uuid
 
 _log = logging.getLogger(__name__)
@@ -96,6 +96,8 @@ class ClusterConnection:
         self.trouble: LogError | None = None
         """Why the last attempt failed; None when it did not."""
         self.attempts = Attempts()
+        self._heard_of: TopicView | None = None
+        """The newest leaders of the topic that any broker has told."""
         self.on_change: Callable[[], None] = lambda: None
         """Called after every attempt, whatever came of it."""
         self._settings = settings
@@ -240,7 +242,7 @@ class ClusterConnection:
         topic = next((t for t in metadata.topics if t.name == self._settings.topic.name), None)
         view = None
         if topic is not None and topic.code == 0:
-            view = TopicView(topic.topic_id, {p.partition: p for p in topic.partitions})
+            view = self._heard_of = _newest(topic, self._heard_of)
         code = -1 if topic is None else topic.code
         self.view = ClusterView(number, metadata.cluster_id, frozenset(told), view, code)
 
@@ -250,3 +252,22 @@ class ClusterConnection:
     async def close(self) -> None:
         for node in self.nodes():
             await node.close()
+
+
+def _newest(topic: TopicMetadata, heard_of: TopicView | None) -> TopicView:
+    """
+    Return *topic* with the leaders that were *heard_of* before where their epochs are later: a
+    broker that is cut off from the controllers names the former ones.
+    """
+    known: Mapping[int, PartitionLeader] = {}
+    if heard_of is not None and heard_of.topic_id == topic.topic_id:
+        known = heard_of.partitions
+    return TopicView(
+        topic.topic_id,
+        {
+            told.partition: max(
+                told, known.get(told.partition, told), key=lambda one: one.leader_epoch
+            )
+            for told in topic.partitions
+        },
+    )

@@ -11,8 +11,10 @@ import pytest
 from rlmm.base.backoff import BOOTSTRAP
 from rlmm.errors import LogNotPermitted, LogUnavailable
 from rlmm.kafka_messages.cluster import MetadataRequest
+from rlmm.kafka_messages.offsets import ListOffsetsRequest
+from rlmm.log.protocol import LogBounds
 from tests.support.engines import until
-from tests.support.kafka.fake_kafka import CLUSTER_ID, FakeKafka
+from tests.support.kafka.fake_kafka import CLUSTER_ID, TOPIC, FakeKafka
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog
@@ -318,3 +320,29 @@ async def test_f68_sign_of_life_when_refused_or_closed_then_changes_nothing(star
     log.wake()
     await asyncio.sleep(LONG_S)
     assert len(kafka.dials) == dials
+
+
+async def test_view_when_a_broker_names_a_former_leader_then_keeps_the_later_one(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that was not told of a partition's new leader moves no client back to the former."""
+    kafka, log = await connect(partitions=1, brokers=2)
+    old = kafka._metadata(0, MetadataRequest([TOPIC]))
+    kafka.lead(0, 1)
+    kafka.partitions[0].store(b"x")
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 1)}
+    kafka.asked.clear()
+    monkeypatch.setattr(kafka, "_metadata", lambda _broker, _request: old)
+    await log.identity(timeout_s=ANSWER_S)
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 1)}
+    assert kafka.requests(ListOffsetsRequest, 0) == []
+
+
+async def test_view_when_the_topic_is_another_then_its_epochs_begin_anew(start: Start) -> None:
+    """The leader epochs of a topic say nothing of a later topic of the same name."""
+    kafka, log = start(partitions=1, brokers=2)
+    kafka.lead(0, 1)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.recreate()
+    await log.identity(timeout_s=ANSWER_S)
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 0)}
