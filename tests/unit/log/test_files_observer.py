@@ -108,6 +108,20 @@ async def test_observer_when_the_log_is_cut_and_grows_back_then_reads_it_anew(
         assert await read_until(observer, 0, 1, 2) == [(1, b"else")]
 
 
+async def test_observer_when_a_read_finds_the_cut_then_reads_on_in_no_other_history(
+    tmp_path: Path,
+) -> None:
+    """A read that goes on behind events that were cut tells that, and not what stands there now."""
+    async with owner_and_observer(tmp_path) as (owner, observer):
+        await owner.append(0, b"lost", timeout_s=ANSWER_S)
+        assert await read_until(observer, 0, 1, 2) == [(1, b"lost")]
+        replace_behind_the_first(tmp_path, b"else", b"more")
+        with pytest.raises(LogDamaged, match="its owner has cut the log"):
+            await observer.read(0, 2, timeout_s=ANSWER_S)
+        assert observer.replacements(0) == 1
+        assert await read_until(observer, 0, 2, 3) == [(2, b"more")]
+
+
 async def test_observer_when_a_caller_leaves_during_a_look_then_misses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
