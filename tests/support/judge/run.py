@@ -143,8 +143,10 @@ class JudgedRun:
 
     async def _watch_as(self, client: JudgedClient) -> None:
         while not self._is_over:
-            await self._observer.is_asked.wait()
             there = self._random.choice((self._unjudged, self._cut_lives or self._unjudged))
+            if not self._observer.is_asked.is_set():
+                await self._observer.is_asked.wait()
+                there = self._unjudged[-3 * LIVES :]  # most have changed while it stood still
             await self._work_on(self._random.choice(there), client)
             await asyncio.sleep(WATCH_PAUSE_S)
 
