@@ -19,7 +19,7 @@ from rlmm.engine.copy_watch import CopySettingsSource
 from rlmm.errors import AppendRefused, LogUnavailable
 from rlmm.log.batch_proof import EpochEndSource
 from rlmm.log.history_reader import read_aside
-from rlmm.log.protocol import CompactionSource, LogStatistics, is_gapless
+from rlmm.log.protocol import CompactionSource, LogStatistics, is_gapless, replacements_of
 from rlmm.log.reconnect_backoff import wake
 
 if TYPE_CHECKING:
@@ -158,6 +158,10 @@ class OpeningLog:
     def is_gapless(self) -> bool:
         found = self._opened_log()
         return found is not None and is_gapless(found)
+
+    def replacements(self, partition: int) -> int:
+        found = self._opened_log()
+        return 0 if found is None else replacements_of(found, partition)
 
     def wake(self) -> None:
         found = self._opened_log()

@@ -108,5 +108,20 @@ class CompactionSource(Protocol):
         """Ask within seconds; without an answer, or the right to it, the log is not gapless."""
 
 
+@runtime_checkable
+class ReplaceableLog(Protocol):
+    """A log that its owner may cut, or make anew, while this process reads it: an observer's."""
+
+    def replacements(self, partition: int) -> int:
+        """
+        Return how often *partition* was found cut or made anew. A reader that finds another number
+        than when its reading began must prove what it has read.
+        """
+
+
 def is_gapless(log: MetadataLog) -> bool:
     return isinstance(log, GaplessLog) and log.is_gapless
+
+
+def replacements_of(log: MetadataLog, partition: int) -> int:
+    return log.replacements(partition) if isinstance(log, ReplaceableLog) else 0

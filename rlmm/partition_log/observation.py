@@ -59,12 +59,15 @@ class FolderNews(NamedTuple):
 
 
 class FolderWatch:
-    """Looks at the folder of *store*; one look at a time, in any thread."""
+    """Looks at the folder of *store*; one look at a time, in any thread. Making it blocks, too."""
 
     def __init__(self, store: PartitionStore) -> None:
         self._store = store
-        self._last: tuple[Segment, int, bytes] | None = None
-        """The header of the last batch that was read: its segment, position and bytes."""
+        self._last = (0, b"")
+        """The header of the last batch in the active segment: its position and bytes."""
+        if store.active.size:
+            *_, last = store.active.heads_from(store.active.last_indexed, store.active.size)
+            self._note_last(store.active, last.position)
         self._seen_bytes: int | None = None
         """Size of the last file at the last look."""
 
@@ -107,7 +110,8 @@ class FolderWatch:
                 return (), f"{segment.path}: {found.damage}, at byte {found.stop}"
             if notes.notes or segment is not store.active:
                 grown.append(SegmentGrowth(segment, notes.notes, found.stop, found.next_offset))
-                self._last = None if not notes.notes else _header(segment, notes.notes[-1][0])
+            if notes.notes:
+                self._note_last(segment, notes.notes[-1][0])
             next_offset = found.next_offset
             if found.stop < size or not later or later[0] != next_offset:
                 self._seen_bytes = size
@@ -116,14 +120,11 @@ class FolderWatch:
 
     def _holds_last_batch(self, active: Segment) -> bool:
         """Return whether the last batch of *active* that was read still stands there."""
-        if active.size == 0:
-            return True
-        if self._last is None or self._last[0] is not active:
-            *_, last = active.heads_from(active.last_indexed, active.size)
-            self._last = _header(active, last.position)
-            return True
-        _, position, header = self._last
-        return active.read(HEADER_BYTES, position) == header
+        position, header = self._last
+        return active.size == 0 or active.read(HEADER_BYTES, position) == header
+
+    def _note_last(self, segment: Segment, position: int) -> None:
+        self._last = (position, segment.read(HEADER_BYTES, position))
 
     def _replaced(self, what: str) -> FolderNews:
         for segment in self._store.segments:
@@ -133,7 +134,3 @@ class FolderWatch:
             fault=f"{self._store.folder}: {what}: its owner has cut the log, or made it anew",
             is_replaced=True,
         )
-
-
-def _header(segment: Segment, position: int) -> tuple[Segment, int, bytes]:
-    return segment, position, segment.read(HEADER_BYTES, position)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from rlmm.partition_log.observation import FolderNews
     from rlmm.partition_log.recovery_rules import LogRecoveryResult
     from rlmm.partition_log.shared_resources import LogThreads
     from rlmm.partition_log.store import LogPosition, PartitionStore
@@ -47,7 +48,7 @@ class LogReads:
         self._followers: dict[asyncio.Future[None], int] = {}
         self._fault: str | None = None
         self._is_closed = False
-        self._watch: FolderWatch | None = None
+        self._watch = FolderWatch(store) if store.place.is_read_only else None
         self.is_replaced = False
         """Whether the partition is offline because its owner cut the log, or made it anew."""
         self._writing = LogLock()
@@ -192,22 +193,26 @@ class LogReads:
         Show what the owner of a folder opened read-only has written since. Where the log was cut or
         replaced, the partition is offline afterwards: reopen it.
         """
-        if self._watch is None:
-            self._watch = FolderWatch(self._store)
+        assert self._watch is not None, self._store.folder
         look = partial(self._watch.blocking_look, noted_log_start)
         async with self._writing:
             self._require_readable()
-            try:
-                news = await finished(self._workers.files, look)
+            try:  # a caller that leaves must not take the news along: no later look finds them
+                await self._writing.do(self._workers.files, look, self._take_news)
             except OSError as error:
                 msg = f"{self._store.folder}: what was written since is not known: {error}"
                 raise LogUnavailable(msg) from error
-            if news.fault is not None:
-                self.is_replaced = news.is_replaced
-                self._go_offline(news.fault)
-                return
-            self._store.take_news(news)
-            self._show(self._store.end())
+
+    def _take_news(self, looking: asyncio.Future[FolderNews]) -> None:
+        if looking.exception() is not None:
+            return
+        news = looking.result()
+        if news.fault is not None:
+            self.is_replaced = news.is_replaced
+            self._go_offline(news.fault)
+            return
+        self._store.take_news(news)
+        self._show(self._store.end())
 
     # what readers see
 

@@ -99,8 +99,7 @@ class Follower:
         self._needs_beginning = True
         self._is_void = False
         """Whether the log does not, or no longer, hold what the follower read."""
-        settings = context.settings
-        timeout_s = settings.bounds_timeout_ms / 1_000
+        settings, timeout_s = context.settings, context.settings.bounds_timeout_ms / 1_000
         self._known = KnownState(partition, context.log, context.restore, timeout_s)
         self._applying = asyncio.Lock()
         self._beginnings = 0
@@ -152,6 +151,7 @@ class Follower:
         self.verdicts.fail(error, message)
 
     async def _begin(self) -> None:
+        self._known.begin()
         asked_s, bounds = self._loop.time(), await self._ask_bounds()
         if bounds.high_watermark < self._disowned:
             self._disowned = -1  # it was cut: there is nothing that it could disown again
@@ -206,6 +206,7 @@ class Follower:
         replay = self._replay
         assert replay is not None, self.partition
         context, settings = self._context, self._context.settings
+        self._known.require_same_log()
         record_set = await context.log.read(
             self.partition,
             replay.shard.position,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from rlmm.errors import LogTruncated, LogUnavailable
+from rlmm.errors import LogDamaged, LogTruncated, LogUnavailable
 from rlmm.log.batch_proof import holds_batch
+from rlmm.log.protocol import replacements_of
 from rlmm.pump.replay import ReplayStart, beginning
 
 if TYPE_CHECKING:
@@ -33,6 +34,17 @@ class KnownState:
         self._log = log
         self._restore = restore
         self._timeout_s = timeout_s
+        self._replacements = 0
+        """The count of the log when the reading began."""
+
+    def begin(self) -> None:
+        """Call it before the bounds are asked for that a reading begins with."""
+        self._replacements = replacements_of(self._log, self._partition)
+
+    def require_same_log(self) -> None:
+        """Raise `LogDamaged` where other records may stand behind those that were read."""
+        if replacements_of(self._log, self._partition) != self._replacements:
+            raise LogDamaged(f"partition {self._partition}: its owner has cut it, or made it anew")
 
     async def newest(
         self, replay: Replay | None, bounds: LogBounds, *, is_void: bool

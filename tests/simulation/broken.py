@@ -225,14 +225,14 @@ def _judges_by_offset(
 
 async def _inherits(follower: Follower) -> None:
     """Let the state after a cut have the watermarks of the one before it."""
-    before, is_void = follower._replay, follower._is_void
+    before = follower._replay
     states: dict[bytes, PartitionState] = {}
     if before is not None:
         assert isinstance(before.shard, PythonShard)
         states.update(before.shard._states)
     await _BEGIN(follower)
     after = follower._replay
-    if before is None or after is None or not is_void or after.shard is before.shard:
+    if before is None or after is None or after.shard is before.shard:
         return
     shard = after.shard
     assert isinstance(shard, PythonShard)

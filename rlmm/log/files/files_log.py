@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -105,6 +106,7 @@ class FilesLog:
         self._look_every_s = _OBSERVED_EVERY_S if is_observer else math.inf
         self._offline_s: dict[int, float] = {}
         """Since when an observer left damaged partitions offline."""
+        self._replacements: Counter[int] = Counter()
         self._is_closed = False
         self._closing = asyncio.Lock()
 
@@ -208,11 +210,15 @@ class FilesLog:
         require_partition(partition, self._identity.partition_count)
         require_position(position, bytes_max)
         self._require_open(f"partition {partition}")
+        before = self._replacements[partition]
         await asyncio.sleep(0)  # what is in memory comes at once: let others run in between
         try:
             async with self._clock.timeout(timeout_s):
                 log = await self._opened(partition)
                 while True:
+                    if self._replacements[partition] != before:
+                        msg = f"partition {partition}: its owner has cut the log, or made it anew"
+                        raise LogDamaged(msg)
                     found = await log.read(position, bytes_max=bytes_max)
                     if found is not None:
                         return found
@@ -252,6 +258,9 @@ class FilesLog:
         """Whether rlmm alone has written the folder; a copy of a broker's may be compacted."""
         return not self._is_observer
 
+    def replacements(self, partition: int) -> int:
+        return self._replacements[partition]
+
     async def close(self) -> None:
         """Sync all appends, end every call, and release the folder."""
         self._is_closed = True
@@ -281,6 +290,7 @@ class FilesLog:
                 else self._registry.look_again(TOPIC, partition)
             )
             if log.is_replaced:
+                self._replacements[partition] += 1
                 log = await self._registry.reopen(TOPIC, partition)
         except LogDamaged:
             self._offline_s[partition] = now_s if is_due else self._offline_s.get(partition, now_s)

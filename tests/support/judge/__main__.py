@@ -9,9 +9,11 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from tests.support.judge.broken import FAULTS, TIMEOUT_S, program_of
+from tests.support.judge.broken import FAULTS
 from tests.support.judge.run import JudgedRun, RunFigures
-from tests.support.server.serve_process import DEADLINE_S, RLMM
+
+KILLS_MAX = 100
+"""A longer run goes on in another folder: every cut reads the whole log."""
 
 
 @click.command()
@@ -23,21 +25,24 @@ from tests.support.server.serve_process import DEADLINE_S, RLMM
 def main(operations: int, kills: int, seed: int, verbose: bool, broken: str | None) -> None:
     """Judge `rlmm serve` under kills; exit code 1 when an answer is illegal."""
     logging.disable(logging.WARNING)  # of clients that lose their connection at each kill
-    program, timeout_s = (RLMM, DEADLINE_S) if broken is None else (program_of(broken), TIMEOUT_S)
+    rounds = max(1, kills // KILLS_MAX)
+    figures = RunFigures()
 
-    async def run(folder: Path) -> RunFigures:
+    async def run(folder: Path, number: int) -> RunFigures:
         judged = JudgedRun(
             folder,
-            operations=operations,
-            kills=kills,
-            seed=seed,
-            program=program,
-            timeout_s=timeout_s,
+            operations=operations // rounds,
+            kills=kills // rounds,
+            seed=seed * rounds + number,
+            fault=broken,
         )
         return await judged.run()
 
-    with TemporaryDirectory(prefix="rlmm-judge-") as folder:
-        figures = asyncio.run(run(Path(folder)))
+    for number in range(rounds):
+        with TemporaryDirectory(prefix="rlmm-judge-") as folder:
+            figures.add(asyncio.run(run(Path(folder), number)))
+        if figures.illegal:
+            break
     for told in figures.told:
         click.echo(told)
     if verbose:

@@ -1,5 +1,5 @@
 """
-`rlmm serve` with one planted fault: `python -m tests.support.judge.broken <fault> serve ...`.
+The faults that are planted in `rlmm serve`, one in each run.
 
 Each fault gives false answers or acknowledgements, and the judge must find it.
 """
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rlmm.cli.main import main as serve
 from rlmm.errors import AppendRefused, EventRejected
 from rlmm.gate import reads
+from rlmm.gate.admission import Gate
 from rlmm.gate.reads import PartitionQueries
 from rlmm.log.files.files_log import FilesLog
+from rlmm.log.files.log_folder import TOPIC
 from rlmm.metadata import partition_state
 from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.python_shard import PythonShard
@@ -26,8 +28,10 @@ from rlmm.metadata.shard_answers import ShardAnswers
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE
 from rlmm.process.wiring import LOG_FOLDER
 from rlmm.pump import verdict_waits
+from rlmm.pump.placement import Placement
 from rlmm.pump.writer import EventWriter, WrittenEvent
 from rlmm.records.batch import Batch, walk
+from rlmm.snapshot.snapshot_folder import SnapshotFolder
 from tests.simulation.broken import BROKEN
 from tests.support.judge.partition import SPAN
 from tests.support.server.serve_process import FOLDER
@@ -57,6 +61,8 @@ async def _verdict_at_once(*_: object) -> Any:
 
 def _loses_the_tail() -> tuple[Change, ...]:
     """Cut the last record batch off each partition, as a start after a lost cache."""
+    if "observer" in sys.argv:
+        return ()
     for path in (Path(FOLDER) / LOG_FOLDER).glob("*/*.log"):
         batches = [batch for batch in walk(path.read_bytes()) if isinstance(batch, Batch)]
         if batches:
@@ -193,9 +199,27 @@ def _some(changed: Callable[[WrittenEvent], WrittenEvent]) -> tuple[Change, ...]
     return ((EventWriter, "write", _Some(changed).method()),)
 
 
-_SIMULATED: Final = ("early acknowledgement", "another's verdict")
-TIMEOUT_S: Final = 0.5
-"""Deadline of the clients: a read waits in vain for an event that was lost."""
+# ------------------------------------------------------------- cuts, observers, partition counts
+
+_SAVE = SnapshotFolder.write
+
+
+def _keeps_disowned(folder: SnapshotFolder, given: Any, header: Any, frozen: Any, size: int) -> Any:
+    """Write slowly, and save a state that was disowned meanwhile, as one without a proof."""
+    time.sleep(1)
+    if not frozen.is_valid():
+        header.history.last_batch = None
+    return _SAVE(folder, given, header, replace(frozen, is_valid=lambda: True), size)
+
+
+def _as_first_touched(log: FilesLog, partition: int) -> Any:
+    return log._registry.partition(TOPIC, partition)
+
+
+def _simulated(name: str) -> tuple[Change, ...]:
+    return next(broken.changes for broken in BROKEN if broken.name == name)
+
+
 FAULTS: Final[dict[str, Callable[[], tuple[Change, ...]]]] = {
     "event not stored": lambda: (
         (FilesLog, "append", _stores_nothing),
@@ -228,24 +252,16 @@ FAULTS: Final[dict[str, Callable[[], tuple[Change, ...]]]] = {
         (PartitionQueries._admit, "__defaults__", (_nothing,)),
     ),
     "known partition unknown": lambda: ((ShardAnswers, "knows", _knows_late),),
-    **{
-        broken.name: lambda broken=broken: broken.changes  # type: ignore[misc]
-        for broken in BROKEN
-        if broken.name in _SIMULATED
-    },
+    "early acknowledgement": lambda: _simulated("early acknowledgement"),
+    "another's verdict": lambda: _simulated("another's verdict"),
+    "snapshot of a disowned state": lambda: ((SnapshotFolder, "write", _keeps_disowned),),
+    "answer after a pause": lambda: _simulated("answer after a pause"),
+    "believed snapshot": lambda: _simulated("believed snapshot"),
+    "inherited watermark": lambda: _simulated("inherited watermark"),
+    "another partition count": lambda: (
+        *_simulated("another partition count"),
+        (Placement, "fault", _nothing),
+        (Gate, "_require_placed", _nothing),
+    ),
+    "observer that does not follow": lambda: ((FilesLog, "_observed", _as_first_touched),),
 }
-
-
-def program_of(fault: str) -> tuple[str, ...]:
-    """Return the arguments of Python that run `rlmm` with *fault*."""
-    return ("-m", __spec__.name, fault)
-
-
-def main() -> None:
-    for owner, name, there in FAULTS[sys.argv.pop(1)]():
-        setattr(owner, name, there)
-    serve()
-
-
-if __name__ == "__main__":
-    main()

@@ -12,6 +12,7 @@ from rlmm.errors import (
     AppendRefused,
     AppendUncertain,
     EventRejected,
+    LogDamaged,
     LogUnavailable,
     NotReady,
     OverBudget,
@@ -25,14 +26,13 @@ from rlmm.metadata.events import PartitionDelete
 from tests.support.judge.partition import (
     AddSegment,
     Answer,
-    DeletePartition,
     FindSegment,
     HighestOffset,
     ListSegments,
     ReadDelete,
     ReadSegment,
     RemoteLogSize,
-    UpdateSegment,
+    Write,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from tests.support.judge.lives import PartitionLife
-    from tests.support.judge.partition import Call, Write
+    from tests.support.judge.partition import Call
 
 NOTHING_HAPPENED: Final = (
     *(SidecarUnavailable, NotReady, TooBusy, LogUnavailable, OverBudget, AppendRefused),
@@ -49,6 +49,8 @@ NOTHING_HAPPENED: Final = (
 """A question without an answer, or an event that was surely not stored."""
 OUTCOME_UNKNOWN: Final = (AppendUncertain, Unresolved)
 EPOCH: Final = 0
+EARLY_US: Final = 10_000_000
+"""An observer reads what is written, its owner what is synced: the owner's answers may be older."""
 RECONNECT: Final = Pauses(0.01, 0.1)
 
 
@@ -62,26 +64,36 @@ class JudgedClient:
         counts: Counter[str],
         *,
         timeout_s: float,
-        is_repeating: bool,
+        is_repeating: bool = False,
+        late_us: int | None = None,
     ) -> None:
+        """*late_us*: ask an observer, whose answers may be so old unless they are linearizable."""
         settings = ClientSettings(
             timeout_s=timeout_s, reconnect=RECONNECT, is_repeating=is_repeating
         )
         self.connection = RemoteLogMetadataClient(UnixAddress(socket), settings=settings)
         self._is_repeating = is_repeating
+        self._late_us = late_us
+        # An observer refuses at first where its owner has cut the log.
+        self._nothing = NOTHING_HAPPENED if late_us is None else (*NOTHING_HAPPENED, LogDamaged)
         self._random = random
         self._counts = counts
 
     async def work(self, life: PartitionLife) -> None:
         """Do one operation on the user partition of *life*, and record it in its history."""
-        call = life.draw(self._random)
-        operation = life.begin(call)
+        ways: list[dict[str, Any]] = [{}, {"linearizable": True}]
+        if self._late_us is None:
+            ways.append({"at_least": dict(life.token)})
+        options = self._random.choice(ways)
+        call = life.draw(self._random) if self._late_us is None else life.question(self._random)
+        late_us = 0 if options else self._late_us or 0
+        operation, kills = life.begin(call, late_us), self._counts["kills"]
         try:
-            if isinstance(call, AddSegment | UpdateSegment | DeletePartition):
+            if isinstance(call, Write):
                 answer: object = await self._write(life, call)
             else:
-                answer = await self._ask(life, call)
-        except NOTHING_HAPPENED as error:
+                answer = await self._ask(life, call, options)
+        except self._nothing as error:
             life.forget(operation)
             self._counts[f"nothing happened: {error.code}"] += 1
         except OUTCOME_UNKNOWN as error:
@@ -90,14 +102,17 @@ class JudgedClient:
         except RlmmError as error:
             life.end(operation, f"{error.code}: {error}")  # no order explains it
         else:
-            life.end(operation, answer)
+            life.end(operation, answer, early_us=0 if self._late_us is None else EARLY_US)
+            if self._is_repeating and self._counts["kills"] > kills and isinstance(call, Write):
+                life.repeated(operation)
             self._counts["answered"] += 1
+            self._counts["answered by the observer"] += self._late_us is not None
             self._counts[f"{type(call).__name__}: {_kind(answer)}"] += 1
         finally:
-            life.pending -= 1
+            life.pending.remove(operation)
 
     async def _write(self, life: PartitionLife, call: Write) -> Answer:
-        event = life.event_of(call)
+        event, token = life.event_of(call), life.token
         client = self.connection
         try:
             if isinstance(call, AddSegment):
@@ -109,16 +124,12 @@ class JudgedClient:
         except EventRejected:
             return Answer.REJECTED
         place = written.metadata_partition
-        life.token[place] = max(written.offset, life.token.get(place, -1))
+        token[place] = max(written.offset, token.get(place, -1))
         if written.verdict == "duplicate" and self._is_repeating:
             return Answer.SETTLED
         return Answer(written.verdict)
 
-    async def _ask(self, life: PartitionLife, call: Call) -> object:
-        """Ask in one of three ways; the service is the only writer, so each must be current."""
-        options: dict[str, Any] = self._random.choice(
-            ({}, {"linearizable": True}, {"at_least": dict(life.token)})
-        )
+    async def _ask(self, life: PartitionLife, call: Call, options: dict[str, Any]) -> object:
         try:
             return await self._answer(life, call, options)
         except UnknownPartition:

@@ -5,13 +5,15 @@ end. So the memory of a run is that of the partitions that are in use.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import TopicIdPartition, Uuid
-from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from tests.support.builders import partition_delete, segment_id, started, update
-from tests.support.judge.checker import Operation, illegal_answers
+from tests.support.judge.checker import NEVER, Operation, illegal_answers
 from tests.support.judge.partition import (
     SEGMENTS,
     SIZE_BYTES,
@@ -26,28 +28,43 @@ from tests.support.judge.partition import (
     ReadSegment,
     RemoteLogSize,
     UpdateSegment,
+    Write,
 )
 
 if TYPE_CHECKING:
-    from itertools import count
     from random import Random
 
     from broker_adapter.calls import Event
-    from rlmm.metadata.segment import SegmentMetadata
-    from tests.support.judge.partition import Call, Write
+    from tests.support.judge.partition import Call, PartitionContent
 
 OPERATIONS: Final = 60
 """Operations of one life, about: enough for the whole life of each segment."""
 
 
+class Moments:
+    """The microseconds of a run, each of them once: the order of all calls and answers."""
+
+    def __init__(self) -> None:
+        self._begin_ns = time.monotonic_ns()
+        self._last = 0
+
+    def now(self) -> int:
+        self._last = max(self._last + 1, (time.monotonic_ns() - self._begin_ns) // 1_000)
+        return self._last
+
+
 class PartitionLife:
-    def __init__(self, number: int, moments: count[int]) -> None:
+    def __init__(self, number: int, moments: Moments) -> None:
         self.partition = TopicIdPartition(Uuid.of(17, number + 1), f"topic-{number}", 0)
         self.history: list[Operation] = []
-        self.begun, self.pending = 0, 0
+        self.begun = 0
+        self.pending: set[Operation] = set()
         self.token: dict[int, int] = {}
         """Offsets of events that were acknowledged: every later answer includes them."""
         self._moments = moments
+        self.model = PartitionModel()
+        self._since = -NEVER
+        """When the log was cut last."""
         self._ended: set[int] = set()
         self._deletes = list(PartitionDeleteState)
         self._states = [SegmentState.COPY_SEGMENT_STARTED] * SEGMENTS
@@ -66,36 +83,50 @@ class PartitionLife:
     def is_over(self) -> bool:
         return self.begun >= OPERATIONS
 
-    def begin(self, call: Call) -> Operation:
-        operation = Operation(call, next(self._moments))
-        self.history.append(operation)
-        self.begun += 1
-        self.pending += 1
+    def begin(self, call: Call, late_us: int = 0) -> Operation:
+        """Its answer may be that of a state *late_us* ago, perhaps of before a cut: not judged."""
+        operation = Operation(call, self._moments.now() - late_us)
+        if operation.called > self._since:
+            self.history.append(operation)
+        self.pending.add(operation)
         return operation
 
-    def end(self, operation: Operation, answer: object) -> None:
-        operation.answered, operation.answer = next(self._moments), answer
+    def end(self, operation: Operation, answer: object, *, early_us: int = 0) -> None:
+        """The answer may be that of a state *early_us* from now."""
+        operation.answered, operation.answer = self._moments.now() + early_us, answer
+
+    def repeated(self, operation: Operation) -> None:
+        """The answer is that of a second event: the first one, whose answer was lost, may count."""
+        self.history.append(Operation(operation.call, operation.called))
 
     def forget(self, operation: Operation) -> None:
         """Remove an operation that surely had no effect and got no answer."""
-        self.history.remove(operation)
+        if operation in self.history:
+            self.history.remove(operation)
+
+    def begin_anew(self, content: PartitionContent) -> None:
+        """The log was cut and holds *content*: begin a history in which pending writes may come."""
+        self.model, self._since = PartitionModel(content), self._moments.now()
+        writes = (one for one in self.pending if isinstance(one.call, Write))
+        self.history = [Operation(one.call, one.called) for one in writes]
+        self.token = {}
 
     def judge(self) -> list[Operation]:
-        return illegal_answers(self.history, PartitionModel())
+        return illegal_answers(self.history, self.model)
 
     # ------------------------------------------------------------------------ the next operation
 
     def draw(self, random: Random) -> Call:
         """Return an operation that is likely to meet others at the same segment."""
-        at = min(SEGMENTS - 1, self.begun * SEGMENTS // OPERATIONS)
-        at = max(0, at - random.randrange(3))
-        if random.random() < 0.5:
-            return self._question(random, at)
-        if self.begun > OPERATIONS * 3 // 4 and self._deletes and random.random() < 0.3:
-            return DeletePartition(self._deletes.pop(0))
-        return self._write(random, at)
+        self.begun += 1
+        return self.question(random) if random.random() < 0.5 else self.write(random)
 
-    def _question(self, random: Random, at: int) -> Call:
+    def _segment(self, random: Random) -> int:
+        at = min(SEGMENTS - 1, self.begun * SEGMENTS // OPERATIONS)
+        return max(0, at - random.randrange(3))
+
+    def question(self, random: Random) -> Call:
+        at = self._segment(random)
         return random.choice(
             (
                 ListSegments(),
@@ -108,8 +139,11 @@ class PartitionLife:
             )
         )
 
-    def _write(self, random: Random, at: int) -> Write:
+    def write(self, random: Random) -> Write:
         """Draw a step of a segment's life, in its order or, now and then, out of it."""
+        if self.begun > OPERATIONS * 3 // 4 and self._deletes and random.random() < 0.3:
+            return DeletePartition(self._deletes.pop(0))
+        at = self._segment(random)
         state = self._states[at]
         if random.random() < 0.15:
             state = random.choice(list(SegmentState))
@@ -134,6 +168,17 @@ class PartitionLife:
                 return update(self.segments[number].id, target, custom_metadata=custom)
             case DeletePartition(target):
                 return partition_delete(target, self.partition)
+
+    def write_of(self, event: Event) -> Write:
+        match event:
+            case SegmentMetadata():
+                return AddSegment(event.start_offset // SPAN)
+            case SegmentUpdate():
+                number = [one.id for one in self.segments].index(event.id)
+                return UpdateSegment(number, event.state)
+            case PartitionDelete():
+                return DeletePartition(event.state)
+        raise AssertionError(event)
 
     def shown(self, segment: SegmentMetadata | None) -> Any:
         """Return (number, state) of an answered segment, or what differs from the written one."""

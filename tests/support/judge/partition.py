@@ -96,9 +96,12 @@ class PartitionContent:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class PartitionModel:
+    first: PartitionContent = PartitionContent()
+
     def beginning(self) -> PartitionContent:
-        return PartitionContent()
+        return self.first
 
     def after(self, state: PartitionContent, operation: Operation) -> Iterator[PartitionContent]:
         call, answer = operation.call, operation.answer
@@ -124,6 +127,12 @@ def outcomes_of(state: PartitionContent, call: Write) -> Iterator[tuple[Answer, 
             yield _update(state, call)
         case DeletePartition():
             yield _delete(state, call)
+
+
+def replayed(state: PartitionContent, event: Write) -> PartitionContent:
+    """Return what follows *state* in a log that holds *event* there."""
+    *_, (_, after) = outcomes_of(state, event)  # the last one is that of an event in the log
+    return after
 
 
 def _add(state: PartitionContent, call: AddSegment) -> Iterator[tuple[Answer, PartitionContent]]:

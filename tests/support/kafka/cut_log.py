@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.records.record_set import RecordSet
-    from rlmm.snapshot.schedule import FlushResult
+    from rlmm.snapshot.snapshot_writer import FlushResult
     from tests.kafka.elections import UncleanTopic
 
 BEYOND, SAME, SHORTER = PLACES = (0, 1, 2)

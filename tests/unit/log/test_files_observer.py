@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from contextlib import asynccontextmanager
 from itertools import islice
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from rlmm.errors import LogDamaged, LogRecreated, LogTruncated
 from rlmm.log.files.log_folder import TOPIC
 from rlmm.log.protocol import LogBounds
+from rlmm.partition_log.observation import FolderWatch
 from rlmm.partition_log.settings import LogSettings
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of
@@ -21,10 +23,11 @@ from tests.support.manual_clock import START_MS
 from tests.unit.log.test_files import opened
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from rlmm.log.files.files_log import FilesLog
+    from rlmm.partition_log.observation import FolderNews
 
 
 @asynccontextmanager
@@ -37,6 +40,17 @@ async def owner_and_observer(
         async with opened(folder, is_observer=True) as observer:
             assert await read_until(observer, 0, 0, 1) == [(0, b"first")]
             yield owner, observer
+
+
+def replace_behind_the_first(folder: Path, *values: bytes) -> None:
+    """Cut the log of the one partition behind its first batch, and write *values* there."""
+    (path,) = (folder / f"{TOPIC}-0").glob("*.log")
+    (first,) = islice(walk(path.read_bytes()), 1)
+    assert isinstance(first, Batch)
+    with path.open("r+b") as file:
+        file.truncate(first.stop)
+        file.seek(first.stop)
+        file.write(build_batch(records_of(values, 1, START_MS + 1), 1))
 
 
 async def test_observer_when_the_owner_writes_on_then_has_its_bounds_at_once(
@@ -89,14 +103,7 @@ async def test_observer_when_the_log_is_cut_and_grows_back_then_reads_it_anew(
     async with owner_and_observer(tmp_path) as (owner, observer):
         await owner.append(0, b"lost", timeout_s=ANSWER_S)
         assert await read_until(observer, 0, 1, 2) == [(1, b"lost")]
-        (path,) = (tmp_path / f"{TOPIC}-0").glob("*.log")
-        (first,) = islice(walk(path.read_bytes()), 1)
-        assert isinstance(first, Batch)
-        other = build_batch(records_of([b"else"], 1, START_MS + 1), 1)
-        with path.open("r+b") as file:
-            file.truncate(first.stop)
-            file.seek(first.stop)
-            file.write(other)
+        replace_behind_the_first(tmp_path, b"else")
         assert (await observer.bounds([0], timeout_s=ANSWER_S))[0] == LogBounds(0, 2)
         assert await read_until(observer, 0, 1, 2) == [(1, b"else")]
 
@@ -115,6 +122,45 @@ async def test_observer_when_the_log_is_cut_between_two_looks_then_notices(tmp_p
                 file.write(build_batch(records_of([value], offset, START_MS + 1), offset))
         log = await observer._registry.look_again(TOPIC, 0)
         assert log.is_replaced
+
+
+async def test_observer_when_a_read_finds_the_cut_then_reads_on_in_no_other_history(
+    tmp_path: Path,
+) -> None:
+    """A read that goes on behind events that were cut tells that, and not what stands there now."""
+    async with owner_and_observer(tmp_path) as (owner, observer):
+        await owner.append(0, b"lost", timeout_s=ANSWER_S)
+        assert await read_until(observer, 0, 1, 2) == [(1, b"lost")]
+        replace_behind_the_first(tmp_path, b"else", b"more")
+        with pytest.raises(LogDamaged, match="its owner has cut the log"):
+            await observer.read(0, 2, timeout_s=ANSWER_S)
+        assert observer.replacements(0) == 1
+        assert await read_until(observer, 0, 2, 3) == [(2, b"more")]
+
+
+async def test_observer_when_a_caller_leaves_during_a_look_then_misses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bounds have what the owner wrote also where the question that found it was cancelled."""
+    looking, goes_on, look = Event(), Event(), FolderWatch.blocking_look
+
+    def slow(watch: FolderWatch, noted_log_start: Callable[[], int]) -> FolderNews:
+        looking.set()
+        assert goes_on.wait(ANSWER_S)
+        return look(watch, noted_log_start)
+
+    async with owner_and_observer(tmp_path) as (owner, observer):
+        await owner.append(0, b"second", timeout_s=ANSWER_S)
+        with monkeypatch.context() as patch:
+            patch.setattr(FolderWatch, "blocking_look", slow)
+            asking = asyncio.create_task(observer.bounds([0], timeout_s=ANSWER_S))
+            assert await asyncio.to_thread(looking.wait, ANSWER_S)
+            asking.cancel()
+            await asyncio.sleep(0)
+            goes_on.set()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+        assert (await observer.bounds([0], timeout_s=ANSWER_S))[0] == LogBounds(0, 2)
 
 
 async def test_observer_when_the_owner_makes_the_log_anew_then_says_that_it_is_another(

@@ -195,6 +195,25 @@ async def test_f6_kept_state_without_a_mark_when_the_log_was_cut_then_is_not_bel
         assert read.heard.shard is not kept.shard
 
 
+async def test_f6_log_when_replaced_between_two_reads_then_its_state_is_proved_again() -> None:
+    """Other records of a log that was cut and grew back are not applied behind those it lost."""
+    world = World()
+    world.store(*(started(number) for number in range(4)))
+    read = Read(world)
+    replacements = 0
+    read.log.replacements = lambda _: replacements  # type: ignore[attr-defined] # an observer's
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        world.script.lose_tail(read.place, 2)
+        world.store(*(started(f"other-{number}") for number in range(2)))
+        replacements = 1
+        await until(lambda: follower.statistics().beginnings == 2)
+        await until(lambda: follower.statistics().is_caught_up)
+        shard = read.heard.shard
+        assert shard is not None
+        assert segment_id(3) not in [one.id for one in shard.segments(TP)]
+
+
 async def test_state_when_the_log_has_disowned_it_then_is_not_kept() -> None:
     """The follower writes no snapshot of a state that the log no longer has."""
     world = World()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import count
 from random import Random
 
 import pytest
 
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from tests.support.judge.checker import NEVER, Operation, illegal_answers
-from tests.support.judge.lives import OPERATIONS, PartitionLife
+from tests.support.judge.lives import OPERATIONS, Moments, PartitionLife
 from tests.support.judge.partition import (
     AddSegment,
     Answer,
@@ -131,7 +130,7 @@ def test_checker_when_no_order_explains_the_history_then_names_answers(
 def overlapping(seed: int) -> list[Operation]:
     """Draw a life, let each operation take effect at one moment, and widen it around that."""
     random = Random(seed)
-    life = PartitionLife(seed, count())
+    life = PartitionLife(seed, Moments())
     state = PartitionContent()
     while not life.is_over:
         operation = life.begin(life.draw(random))
