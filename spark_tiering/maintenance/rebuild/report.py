@@ -124,14 +124,14 @@ class RebuildReport:
         if self.unknown_keys:
             yield f"{self.unknown_keys:>9}  objects beside them have other names, and were left out"
         yield from self.found.lines()
-        if self.file:
-            events = 2 * self.counts[RebuildFate.MISSING]
+        events = 2 * self.counts[RebuildFate.MISSING]
+        if not events:
+            yield "nothing is to be brought back" + f": {self.file} has no event" * bool(self.file)
+        elif self.file:
             yield (
                 f"{events} events are in {self.file}: look at it, then "
                 "`rlmm tier rebuild --apply` it"
             )
-        elif not self.counts[RebuildFate.MISSING]:
-            yield "nothing is to be brought back: no file was made"
 
     def document(self) -> dict[str, Any]:
         identity = self.identity

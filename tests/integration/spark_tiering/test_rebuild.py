@@ -377,8 +377,18 @@ def test_rebuild_when_nothing_lies_there_then_says_what_to_look_at(lost: Lost) -
     hint = "no segment lies there: look whether store, prefix and topics are those meant"
     result = lost("--store", str(lost.store), "--prefix", "other/")
     assert hint in result.stdout
-    assert not json.loads(lost.save("--prefix", "other/", "--output", "json").stdout)["file"]
     assert hint not in lost("--store", str(lost.store)).stdout
+
+
+def test_rebuild_when_nothing_is_missing_then_file_has_no_event(lost: Lost) -> None:
+    """A rebuild that finds nothing missing saves a file without events, which can be applied."""
+    lost.put(whole_segment("a", 0, 99))
+    lost.save()
+    lost.apply()
+    saved = lost.save()
+    assert (saved.exit_code, "events.jsonl has no event" in saved.stdout) == (0, True), saved.output
+    applied = lost.apply()
+    assert (applied.exit_code, "0 segments of" in applied.stdout) == (0, True), applied.output
 
 
 def test_rebuild_at_sigterm_leaves_no_file(lost: Lost, monkeypatch: pytest.MonkeyPatch) -> None:
