@@ -32,7 +32,7 @@ _KIND_OF: Final[dict[RebuildFate, FindingKind]] = {
 }
 _KIND_BY_CODE: Final = {kind.code: kind for kind in kinds.COMMON}
 _WORDS: Final = {
-    RebuildFate.MISSING: "whole in the store and not in the metadata: their events are in the file",
+    RebuildFate.MISSING: "whole in the store and not in the metadata",
     RebuildFate.EQUAL: "in both, and equal",
     RebuildFate.DIFFERENT: "in both, with fields that differ",
     RebuildFate.OPEN: "whole in the store, and their copy never finished",
@@ -132,6 +132,8 @@ class RebuildReport:
                 f"{events} events are in {self.file}: look at it, then "
                 "`rlmm tier rebuild --apply` it"
             )
+        else:
+            yield "their events are in no file: --save FILE writes them"
 
     def document(self) -> dict[str, Any]:
         identity = self.identity
