@@ -14,6 +14,8 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from rlmm.base.paused_reading import pause_from_start
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -139,7 +141,7 @@ class _Arriving(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        transport.pause_reading()
+        pause_from_start(transport)
         self.transport = transport
         self._handshakes.begin(self, transport)
 

@@ -15,6 +15,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `loop_thread`: An event loop in a thread of its own, and blocking calls on it.
 - `loopback`: Whether an address is this machine.
 - `old_names`: Modules that moved, under their old names, for one version.
+- `paused_reading`: Reading of a transport that is paused from its first byte on.
 - `private_files`: Owners and modes of files with secrets, and of the data folder.
 - `secret`: A text that nothing shows.
 - `threads`: Threads for work that would block the event loop, and how a task waits for them.

@@ -70,6 +70,11 @@ class CommandGroup(click.Group):
             return self._invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(EXIT_INTERRUPTED)
+        except RuntimeError as error:
+            # A second Ctrl-C, while the event loop ends because of the first.
+            if not isinstance(error.__context__, KeyboardInterrupt):
+                raise
+            ctx.exit(EXIT_INTERRUPTED)
         except RlmmError as error:
             if ctx.params.get("is_debug"):
                 echo_traceback(error)

@@ -16,6 +16,8 @@ import sys
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
+from rlmm.base.paused_reading import pause_from_start
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -46,7 +48,7 @@ class SocketReaders:
         self._loop.add_reader(self._epoll.fileno(), self._turn)
 
     def begin(self, take: Take, transport: asyncio.Transport) -> int:
-        transport.pause_reading()
+        pause_from_start(transport)
         fd: int = transport.get_extra_info("socket").fileno()
         self.resume(fd, take, transport)
         return fd

@@ -31,7 +31,8 @@ def standing_of(said: Said, where: str, mode: str) -> SourceStatus:
     identity = identity_of(said)
     notes = [] if mode != OBSERVER else ["the service observes: it writes nothing"]
     if identity is None:
-        notes.append(f"the service has not reached its log: {said.get('last_trouble') or '?'}")
+        trouble = said.get("last_trouble") or "it has not answered yet"
+        notes.append(f"the service has not reached its log: {trouble}")
         return SourceStatus(StateSourceKind.SIDECAR, where, None, (), tuple(notes))
     found = {
         number: one

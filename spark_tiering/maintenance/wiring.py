@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.loop_thread import LoopThread
-from rlmm.errors import ConfigError, UnknownPartition
+from rlmm.errors import ConfigError, SidecarUnavailable, UnknownPartition
 from rlmm.log.files.log_folder import PARTITION_COUNT, UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID
 from rlmm.log.protocol import LogIdentity
 from rlmm.state_sources.opening import kafka_settings_of, open_source
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from spark_tiering.tier_metadata.protocol import TierMetadata
 
 THREAD = "rlmm-care"
+_METADATA_FLAGS = "--sidecar, --bootstrap-server, --log-dirs or --embedded"
 LOG_FOLDER, SNAPSHOT_FOLDER = "log", "snapshots"
 
 
@@ -80,7 +81,11 @@ class _Sources:
             log_dirs = (self._request.embedded / LOG_FOLDER,)
             self._source = await open_source(SourceSettings(log_dirs=log_dirs, timeout_s=timeout_s))
         elif self._source is None:
-            self._source = await open_source(self._request.require_source)
+            try:
+                self._source = await open_source(self._request.require_source)
+            except SidecarUnavailable as error:
+                msg = f"{error}; name the metadata: {_METADATA_FLAGS}"
+                raise SidecarUnavailable(msg) from error
         return self._source
 
     async def moment(self) -> Moment:

@@ -2,11 +2,13 @@
 
 import re
 import tomllib
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from tests.support.repository import tree
 from tools.constraints import (
@@ -15,6 +17,7 @@ from tools.constraints import (
     runtime_requirements,
 )
 
+DEV = "constraints/dev.txt"
 PROJECT = tomllib.loads(tree.read(Path("pyproject.toml")))
 RUNTIME = runtime_requirements(PROJECT)
 DEVELOPMENT = [*development_requirements(PROJECT), *PROJECT["build-system"]["requires"]]
@@ -26,7 +29,7 @@ def pinned(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("name", "requirements"),
-    [("constraints/runtime.txt", RUNTIME), ("constraints/dev.txt", DEVELOPMENT)],
+    [("constraints/runtime.txt", RUNTIME), (DEV, DEVELOPMENT)],
     ids=["runtime", "dev"],
 )
 def test_constraints_pin_every_requirement(name: str, requirements: list[str]) -> None:
@@ -40,9 +43,20 @@ def test_constraints_pin_every_requirement(name: str, requirements: list[str]) -
     ]
 
 
+def test_constraints_when_python_is_any_tested_one_then_can_be_installed() -> None:
+    """No pinned package refuses a Python that the project supports, which pip finds out late."""
+    pythons = [f"3.{minor}.0" for minor in (11, 12, 13)]
+    wanted = {name: metadata(name).get_all("Requires-Python", [""])[0] for name in pinned(DEV)}
+    assert not {
+        name: text
+        for name, text in wanted.items()
+        if len(list(SpecifierSet(text).filter(pythons))) < len(pythons)
+    }
+
+
 def test_constraints_agree_on_what_they_share() -> None:
     """Both files of constraints have the same version of each shared package."""
-    development = pinned("constraints/dev.txt")
+    development = pinned(DEV)
     assert pinned("constraints/runtime.txt").items() <= development.items()
 
 

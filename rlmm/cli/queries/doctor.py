@@ -42,9 +42,20 @@ async def doctor_answer(looking: QueryContext, *, is_strict: bool) -> CommandAns
 def required_cluster(looking: QueryContext, command: str) -> ClusterFacts:
     """Return the cluster; raises `ConfigError` where no broker is named."""
     if looking.source.cluster is None:
-        msg = f"{command} asks the cluster itself: name its brokers with --bootstrap-server"
-        raise ConfigError(msg)
+        raise _no_brokers(command)
     return looking.source.cluster
+
+
+def require_brokers(asked: SourceChoice, command: str) -> None:
+    """Raise `ConfigError` where no broker is named, before any source is asked."""
+    if not asked.settings.bootstrap_servers:
+        raise _no_brokers(command)
+
+
+def _no_brokers(command: str) -> ConfigError:
+    return ConfigError(
+        f"{command} asks the cluster itself: name its brokers with --bootstrap-server"
+    )
 
 
 async def doctor_findings(looking: QueryContext, cluster: ClusterFacts) -> list[Finding]:
@@ -121,4 +132,5 @@ def doctor(asked: SourceChoice, is_strict: bool) -> None:
       rlmm doctor --bootstrap-server kafka:9092
       rlmm doctor --bootstrap-server kafka:9092 --command-config client.properties --output json
     """
+    require_brokers(asked, "doctor")
     answer(asked, doctor_answer, is_strict=is_strict)

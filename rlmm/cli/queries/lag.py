@@ -25,7 +25,7 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_choice import past_query, query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text
-from rlmm.cli.queries.doctor import required_cluster
+from rlmm.cli.queries.doctor import require_brokers, required_cluster
 from rlmm.cli.queries.stuck import is_chosen
 from rlmm.inspection.lag import disks, lag_of, local_sizes
 from rlmm.metadata.assignment import place_of
@@ -316,6 +316,7 @@ def lag(asked: SourceChoice, **flags: Any) -> None:
       rlmm lag --bootstrap-server kafka:9092 --topic 'orders.*' --output csv
       rlmm lag --bootstrap-server kafka:9092 --disks
     """
+    require_brokers(asked, "lag")
     answer(asked, lag_answer, **flags)
 
 

@@ -17,7 +17,7 @@ from rlmm.cli.common.answer_header import (
 )
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_choice import past_query, query
-from rlmm.cli.queries.doctor import required_cluster
+from rlmm.cli.queries.doctor import require_brokers, required_cluster
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import InvalidArgument, LogError, NotReady
 from rlmm.inspection.lookup_trace import look_up
@@ -169,6 +169,7 @@ def reassign(asked: SourceChoice, **flags: Any) -> None:
       rlmm preflight reassign orders --bootstrap-server kafka:9092
       rlmm preflight reassign orders --partitions 3 --to-brokers 4,5 --bootstrap-server kafka:9092
     """
+    require_brokers(asked, "preflight reassign")
     answer(asked, reassign_answer, **flags)
 
 

@@ -19,7 +19,7 @@ from rlmm.cli.common.option_kinds import (
     with_options,
 )
 from rlmm.cli.common.parameter_types import POSITIVE_SIZE, POSITIVE_TIME, SIZE, TIME
-from rlmm.cli.tier_common.object_store import STORE, store_of
+from rlmm.cli.tier_common.object_store import STORE, StoreChoice, store_of
 from rlmm.errors import ConfigError
 from spark_tiering.copy_job.request import NO_BROKER, ClusterAccess, JobRequest, WaitLimits
 from spark_tiering.copy_plan.reasons import CopyMode
@@ -297,7 +297,15 @@ def adopting(request: JobRequest) -> JobRequest:
     return replace(request, mode=CopyMode.ADOPT)
 
 
-store_options: Final = with_options(STORE, store_of)
+def _store_of_jobs(flags: dict[str, Any]) -> StoreChoice:
+    """Return the store of jobs that ran; a folder that does not exist is not made."""
+    choice = store_of(flags)
+    if isinstance(choice.settings, LocalSettings):
+        return replace(choice, settings=replace(choice.settings, is_made=False))
+    return choice
+
+
+store_options: Final = with_options(STORE, _store_of_jobs)
 """Adds the flags of a store; the command gets a `StoreChoice`."""
 job_options: Final = with_options((*_SOURCE, *_METADATA, *STORE, *_WANTED, *_RUNNING), request_of)
 """Adds the flags of a whole job; the command gets a `JobRequest`."""

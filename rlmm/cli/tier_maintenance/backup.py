@@ -18,7 +18,6 @@ from rlmm.cli.tier_common.job_context import (
 )
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
-from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.export import export_backup
 from spark_tiering.maintenance.backup.files import is_table
 from spark_tiering.maintenance.backup.import_ import import_backup
@@ -40,7 +39,7 @@ def backup_group() -> None:
 
 @backup_group.command("export", epilog=ending("backup export"))
 @click.argument("file", type=_NEW)
-@care_options(store="none", has_engine=False)
+@care_options(store="none", has_topics=False, has_engine=False)
 def export_command(
     request: CareRequest, *, file: Path, output: str, report_file: Path | None
 ) -> None:
@@ -54,7 +53,6 @@ def export_command(
     Exit codes: 0; 1 some records could not be read, and are not in FILE; 2 a wrong FILE or invalid
     flags; 3 and 4 the metadata cannot be reached or read.
     """
-    _require_every_topic(request)
     is_table(file)
     require_free(file)
     require_new(report_file)
@@ -73,7 +71,7 @@ def export_command(
     "--other-cluster", "is_other_cluster", is_flag=True,
     help="Allow the log of another cluster than that of the backup.",
 )  # fmt: skip
-@care_options(store="none", has_engine=False)
+@care_options(store="none", has_topics=False, has_engine=False)
 def import_command(
     request: CareRequest,
     *,
@@ -95,7 +93,6 @@ def import_command(
     the import; 2 FILE is not a whole backup, or the log cannot take it; 3 and 4 the log cannot be
     reached.
     """
-    _require_every_topic(request)
     require_new(report_file)
     with quiet_log(), progress_line() as line, stopping_signals() as why_stop:
         report = import_backup(
@@ -107,9 +104,3 @@ def import_command(
             meter=Meter(line.show),
         )
     conclude(report, output, report_file)
-
-
-def _require_every_topic(request: CareRequest) -> None:
-    if request.topics.topics or request.topics.without_topics:
-        msg = "a backup holds the events of all topics: leave out --topic and --without-topic"
-        raise ConfigError(msg)

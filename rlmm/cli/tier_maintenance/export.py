@@ -255,7 +255,7 @@ def _formed(plan: FrozenPlan, form: str | None, file: Path) -> bytes:
         # Large, and not needed for JSON.
         from spark_tiering.read_plan.parquet import format_parquet  # noqa: PLC0415
     except ImportError as error:
-        msg = f"Parquet is written by pyarrow, which is not installed: {error}"
+        msg = "Parquet needs pyarrow: pip install 'rlmm[spark]', or name a .json"
         raise ConfigError(msg) from error
     return format_parquet(plan)
 

@@ -46,7 +46,11 @@ _REPORT = (
 
 
 def care_options(
-    *, store: Wanted = "required", metadata: Wanted = "required", has_engine: bool = True
+    *,
+    store: Wanted = "required",
+    metadata: Wanted = "required",
+    has_topics: bool = True,
+    has_engine: bool = True,
 ) -> Callable[[Callable[..., Any]], Any]:
     """
     Return a decorator: the command gets a `CareRequest`, and `output` and `report_file`. *store*
@@ -57,7 +61,8 @@ def care_options(
         groups += [*source_flags(), _EMBEDDED]
     if store != "none":
         groups += store_flags(is_required=store == "required")
-    groups += topic_flags()
+    if has_topics:
+        groups += topic_flags()
     if has_engine:
         groups += running_flags()
 
@@ -68,9 +73,10 @@ def care_options(
 def care_request_of(flags: Mapping[str, Any], metadata: Wanted = "optional") -> CareRequest:
     """Raise `ConfigError` for contradicting flags."""
     flags = dict(flags)
-    request = CareRequest(
-        topics=SegmentSelection(tuple(flags["topics"]), tuple(flags["without_topics"]))
-    )
+    request = CareRequest()
+    if "topics" in flags:
+        topics = SegmentSelection(tuple(flags["topics"]), tuple(flags["without_topics"]))
+        request = replace(request, topics=topics)
     if flags.get("store"):
         choice = store_of(flags)
         request = replace(request, store=choice.settings, prefix=choice.prefix)

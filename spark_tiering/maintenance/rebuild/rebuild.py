@@ -95,7 +95,7 @@ class _Rebuild:
                 self._judge(wave, body)
             self._judge_unlisted()
             report.unknown_keys = self._reader.unknown_keys
-            if path is not None and report.counts[RebuildFate.MISSING]:
+            if path is not None:
                 self._write(path, body)
                 report.file = str(path)
         report.elapsed_s = time.monotonic() - began_s

@@ -32,7 +32,7 @@ _KIND_OF: Final[dict[RebuildFate, FindingKind]] = {
 }
 _KIND_BY_CODE: Final = {kind.code: kind for kind in kinds.COMMON}
 _WORDS: Final = {
-    RebuildFate.MISSING: "whole in the store and not in the metadata: their events are in the file",
+    RebuildFate.MISSING: "whole in the store and not in the metadata",
     RebuildFate.EQUAL: "in both, and equal",
     RebuildFate.DIFFERENT: "in both, with fields that differ",
     RebuildFate.OPEN: "whole in the store, and their copy never finished",
@@ -124,14 +124,16 @@ class RebuildReport:
         if self.unknown_keys:
             yield f"{self.unknown_keys:>9}  objects beside them have other names, and were left out"
         yield from self.found.lines()
-        if self.file:
-            events = 2 * self.counts[RebuildFate.MISSING]
+        events = 2 * self.counts[RebuildFate.MISSING]
+        if not events:
+            yield "nothing is to be brought back" + f": {self.file} has no event" * bool(self.file)
+        elif self.file:
             yield (
                 f"{events} events are in {self.file}: look at it, then "
                 "`rlmm tier rebuild --apply` it"
             )
-        elif not self.counts[RebuildFate.MISSING]:
-            yield "nothing is to be brought back: no file was made"
+        else:
+            yield "their events are in no file: --save FILE writes them"
 
     def document(self) -> dict[str, Any]:
         identity = self.identity

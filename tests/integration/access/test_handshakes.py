@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from asyncio import sslproto
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -87,6 +88,25 @@ def server_side(pki: Pki) -> ssl.SSLContext:
     return context
 
 
+async def shake(
+    theirs: ssl.SSLObject,
+    incoming: ssl.MemoryBIO,
+    outgoing: ssl.MemoryBIO,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
+    while True:
+        try:
+            theirs.do_handshake()
+        except ssl.SSLWantReadError:
+            writer.write(outgoing.read())
+            received = await reader.read(65_536)
+            assert received, "the service has hung up"
+            incoming.write(received)
+        else:
+            return
+
+
 @pytest.mark.parametrize("kind", [Plain, Buffered])
 async def test_protocol_when_bytes_come_with_the_handshake_s_end_then_hears_of_them_in_order(
     pki: Pki, kind: type[Plain] | type[Buffered]
@@ -104,13 +124,7 @@ async def test_protocol_when_bytes_come_with_the_handshake_s_end_then_hears_of_t
     theirs = pki.client().wrap_bio(incoming, outgoing, server_hostname="localhost")
     async with listener(shaking, make) as address, asyncio.timeout(DEADLINE_S):
         reader, writer = await asyncio.open_connection(*address)
-        while True:
-            try:
-                theirs.do_handshake()
-                break
-            except ssl.SSLWantReadError:
-                writer.write(outgoing.read())
-                incoming.write(await reader.read(65_536))
+        await shake(theirs, incoming, outgoing, reader, writer)
         theirs.write(b"hello, ")
         theirs.write(b"all of it")
         writer.write(outgoing.read())
@@ -166,8 +180,34 @@ class Idle(asyncio.Transport):
 
     def pause_reading(self) -> None: ...
 
+    def resume_reading(self) -> None: ...
+
     def abort(self) -> None:
         self.is_aborted = True
+
+
+async def test_handshake_when_python_reads_a_paused_transport_then_is_done(
+    pki: Pki, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python 3.11.2 registers a socket that `connection_made` has paused: no byte gets lost."""
+
+    def register(self: Any, fd: int, callback: Callable[[], None]) -> None:
+        self._loop._add_reader(fd, callback)
+
+    monkeypatch.setattr("asyncio.selector_events._SelectorTransport._add_reader", register)
+    shaking = Handshakes(server_side(pki), 1.0)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    theirs = pki.client().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    async with listener(shaking, Plain) as address, asyncio.timeout(DEADLINE_S):
+        with pytest.raises(ssl.SSLWantReadError):
+            theirs.do_handshake()
+        connected = socket.create_connection(address)
+        connected.sendall(outgoing.read())  # is there before the loop accepts the connection
+        reader, writer = await asyncio.open_connection(sock=connected)
+        await shake(theirs, incoming, outgoing, reader, writer)
+        writer.write(outgoing.read())
+        await until(lambda: shaking.counts["done"] == 1)
+        writer.close()
 
 
 async def test_handshakes_when_many_arrive_at_once_then_few_begin_in_a_turn_of_the_loop(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -171,6 +172,15 @@ def test_export_to_standard_output_is_the_plan_alone(flags: list[str], tmp_path:
     again = export(*flags, "--save", "-", "--format", "parquet")
     (tmp_path / "plan.parquet").write_bytes(again.stdout_bytes)
     assert require_plan(tmp_path / "plan.parquet") == plan
+
+
+def test_export_when_pyarrow_is_missing_then_says_how_to_install_it(
+    flags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan in Parquet without pyarrow is refused in one line with the way out."""
+    monkeypatch.setitem(sys.modules, "spark_tiering.read_plan.parquet", None)
+    refused = export(*flags, "--save", str(tmp_path / "plan.parquet"), code=2)
+    assert "pip install 'rlmm[spark]', or name a .json" in refused.stderr
 
 
 def test_export_since_plans_what_is_new(place: TierPlace, flags: list[str], tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
+from rlmm.cli.main import cli
 from rlmm.errors import EngineUnfit
 from rlmm.metadata.assignment import Assignment
 from spark_tiering.adopt.journal import AdoptionStep
@@ -149,6 +151,24 @@ def test_f109_torn_segment_is_named_and_others_are_copied(tier: Command, command
         assert "cannot be copied" in result.stdout
         assert "2 of 2 segments finished" in result.stdout
         assert [one.id.partition for one in tier.place.check()] == [PAYMENTS] * 2
+
+
+@pytest.mark.parametrize("command", ["status", "sweep", "pause JOB"])
+def test_command_about_jobs_when_the_store_is_mistyped_then_says_so(
+    tmp_path: Path, command: str
+) -> None:
+    """A command that looks at jobs names a folder that does not exist, and makes none."""
+    store = tmp_path / "nowhere"
+    result = CliRunner().invoke(cli, ["tier", *command.split(), "--store", str(store)])
+    assert (result.exit_code, "store-absent" in result.stderr) == (3, True), result.output
+    assert not store.exists()
+
+
+def test_metadata_when_the_default_service_is_absent_then_flags_are_named(tmp_path: Path) -> None:
+    """A maintenance command without a source names the flags for one."""
+    result = CliRunner().invoke(cli, ["tier", "verify", "--store", str(tmp_path), "--no-spark"])
+    assert result.exit_code == 3
+    assert "name the metadata: --sidecar, --bootstrap-server, --log-dirs or" in result.stderr
 
 
 def test_service_that_is_not_assigned_when_asked_then_is_one_line(tmp_path: Path) -> None:

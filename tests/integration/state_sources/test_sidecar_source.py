@@ -21,6 +21,7 @@ from rlmm.metadata.assignment import Assignment, place_of
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.pump.settings import PumpSettings
+from rlmm.state_sources.sidecar_status import standing_of
 from tests.support.builders import (
     delete_started,
     finished,
@@ -264,6 +265,12 @@ async def test_source_when_the_log_was_never_reached_then_says_what_stands_in_th
 
 
 # ------------------------------------------------------------------------------- how it stands
+
+
+def test_standing_when_the_log_has_not_answered_yet_then_says_so() -> None:
+    """Before the first attempt on the log has failed, the note has words for that as well."""
+    standing = standing_of({}, "rlmm.sock", "serve")
+    assert standing.notes == ("the service has not reached its log: it has not answered yet",)
 
 
 async def test_standing_then_says_what_a_replay_says() -> None:

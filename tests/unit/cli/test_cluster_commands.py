@@ -7,7 +7,9 @@ import tarfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
+from rlmm.cli.main import cli
 from rlmm.cli.queries.lag import lag_answer, offsets_answer
 from rlmm.cli.queries.preflight import delete_answer, reassign_answer
 from rlmm.cli.queries.support_bundle import bundle_answer
@@ -52,6 +54,14 @@ def a_cluster() -> FakeCluster:
          2: settings(remote_log_storage_system_enable="false")},
         [LogDir(1, "/a", 10_000, 4_096, {("orders", 7): 1_000})],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["doctor", "lag", "preflight reassign orders"])
+def test_command_about_a_cluster_when_none_is_named_then_asks_for_it(command: str) -> None:
+    """A command that asks the cluster names the flag, whether or not a service runs."""
+    result = CliRunner().invoke(cli, [*command.split(), "--sidecar", "/nowhere/rlmm.sock"])
+    assert (result.exit_code, "--bootstrap-server" in result.stderr) == (2, True), result.output
+    assert "sidecar-unavailable" not in result.stderr
 
 
 async def test_lag_goes_by_the_log_and_by_finished_segments_not_by_the_leaders_word() -> None:

@@ -105,6 +105,18 @@ def test_subcommand_when_its_package_is_missing_leaves_as_one_line(
     assert (result.exit_code, len(result.stderr.splitlines())) == (3, 1)
 
 
+def test_interrupt_when_it_comes_twice_then_ends_without_a_traceback(
+    failing: list[BaseException],
+) -> None:
+    """A second Ctrl-C, which the event loop meets while it ends, is an interrupt as well."""
+    failing.append(RuntimeError("Event loop stopped before Future completed."))
+    failing[0].__context__ = KeyboardInterrupt()
+    result = CliRunner().invoke(main.cli, ["fail"])
+    assert (result.exit_code, result.output) == (130, "")
+    failing[0] = RuntimeError("a fault of ours")
+    assert CliRunner().invoke(main.cli, ["fail"]).exception is failing[0]
+
+
 def test_missing_module_of_ours_is_left_alone(failing: list[BaseException]) -> None:
     """A module that no installation brings is a bug, and keeps its traceback."""
     failing.append(ModuleNotFoundError(name="rlmm_demo.nowhere"))
