@@ -131,7 +131,6 @@ async def _serve(
     folder: DataFolder,
 ) -> None:
     config = configuration.config
-    process = config.process
     _announce(configuration, folder)
     own = partial(_own_token, configuration)
     is_later = not folder.is_held and config.http.token_file is None
@@ -173,7 +172,7 @@ async def _serve(
                         replace(plan, open_log=folder.behind(plan.open_log))
                         for plan in plans_of(configuration)
                     ],
-                    process.shutdown_timeout_ms / 1_000,
+                    config.process.shutdown_timeout_ms / 1_000,
                     beside={
                         "log lines": lines.run,
                         "log levels": reloading.run,
@@ -184,7 +183,7 @@ async def _serve(
                         **({} if broker_log is None else {"broker log": broker_log.run}),
                         **(later if is_later else {}),
                     },
-                    report=SnapshotReports(process.data_dir).add,
+                    report=SnapshotReports(config.process.data_dir).add,
                     on_made=begin,
                     on_started=engines.begin,
                     on_ending=notices.stopping,
