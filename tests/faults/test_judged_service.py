@@ -49,7 +49,7 @@ async def test_judge_when_a_fault_is_planted_in_the_service_then_finds_it(
     tmp_path: Path, fault: str
 ) -> None:
     """The judge finds an illegal answer of a service with a planted fault."""
-    run = JudgedRun(tmp_path, operations=8_000, kills=24, seed=5, fault=fault)
+    run = JudgedRun(tmp_path, operations=10_000, kills=80, seed=5, fault=fault)
     figures = await run.run()
     assert figures.illegal, figures
     assert figures.told

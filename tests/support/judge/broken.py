@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rlmm.engine.snapshot_wiring import SnapshotKeeper
 from rlmm.errors import AppendRefused, EventRejected
 from rlmm.gate import reads
 from rlmm.gate.admission import Gate
@@ -212,6 +213,18 @@ def _keeps_disowned(folder: SnapshotFolder, given: Any, header: Any, frozen: Any
     return _SAVE(folder, given, header, replace(frozen, is_valid=lambda: True), size)
 
 
+async def _restores_once(keeper: SnapshotKeeper, place: int, *bounds: int) -> Any:
+    """Restore at a start alone: later that would wait until the slow write has ended."""
+    if place in _RESTORED:
+        return None
+    _RESTORED.add(place)
+    return await _RESTORE(keeper, place, *bounds)
+
+
+_RESTORE = SnapshotKeeper.restore
+_RESTORED: set[int] = set()
+
+
 def _as_first_touched(log: FilesLog, partition: int) -> Any:
     return log._registry.partition(TOPIC, partition)
 
@@ -254,7 +267,10 @@ FAULTS: Final[dict[str, Callable[[], tuple[Change, ...]]]] = {
     "known partition unknown": lambda: ((ShardAnswers, "knows", _knows_late),),
     "early acknowledgement": lambda: _simulated("early acknowledgement"),
     "another's verdict": lambda: _simulated("another's verdict"),
-    "snapshot of a disowned state": lambda: ((SnapshotFolder, "write", _keeps_disowned),),
+    "snapshot of a disowned state": lambda: (
+        (SnapshotFolder, "write", _keeps_disowned),
+        (SnapshotKeeper, "restore", _restores_once),
+    ),
     "answer after a pause": lambda: _simulated("answer after a pause"),
     "believed snapshot": lambda: _simulated("believed snapshot"),
     "inherited watermark": lambda: _simulated("inherited watermark"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from rlmm.log.files.log_folder import META_PROPERTIES, TOPIC
@@ -26,6 +27,7 @@ OBSERVER: Final = "observer-data"
 LAG_MS, END_AGE_MS = 200, 300
 LATE_US: Final = (LAG_MS + END_AGE_MS) * 1_000
 """How old an answer may be: an end that was asked for so late was not reached for so long."""
+WAIT_S: Final = 5.0
 PAUSE_S: Final = 3 * LATE_US / 1_000_000
 ARGUMENTS: Final = (
     *("--mode", "observer", "--data-dir", OBSERVER, "--pump-bounds-interval-ms", "50"),
@@ -43,6 +45,8 @@ class JudgedObserver:
         self.is_asked.set()
         self.cut = asyncio.Event()
         """Set when the log was cut under it."""
+        self.is_ready = False
+        """Whether it waits for a cut."""
         self._folder = folder
         self._arguments = (*arguments, *ARGUMENTS)
         self._fault = fault
@@ -56,9 +60,11 @@ class JudgedObserver:
                 await served.until_open(3)
                 reading = asyncio.create_task(_read_on(served))
                 try:
-                    while not await self._is_cut() and self._random.random() < 0.7:
+                    while self._random.random() < 0.5:
+                        await asyncio.sleep(self._random.uniform(0.1, 0.6))
                         await self._pause(served)
                         counts["pauses of the observer"] += 1
+                    await self._meet_cut()
                     assert not reading.done(), f"the observer has ended by itself: {served.said}"
                 finally:
                     if not reading.done():
@@ -67,16 +73,15 @@ class JudgedObserver:
                 assert await served.end() == -signal.SIGKILL, served.said
             counts["kills of the observer"] += 1
 
-    async def _is_cut(self) -> bool:
-        """Wait for a cut; after one, wait until a snapshot may have been written."""
+    async def _meet_cut(self) -> None:
+        """Wait for a cut, and then until a snapshot that was begun before it may be there."""
         self.cut.clear()
-        try:
-            async with asyncio.timeout(self._random.uniform(0.2, 1)):
+        self.is_ready = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WAIT_S):
                 await self.cut.wait()
-        except TimeoutError:
-            return False
-        await asyncio.sleep(self._random.uniform(0.5, 2.5))
-        return True
+        self.is_ready = False
+        await asyncio.sleep(self._random.uniform(0.8, 2))
 
     async def _pause(self, served: Serving) -> None:
         """Stop the process for long; the first questions after it came while it stood still."""

@@ -34,6 +34,8 @@ WATCH_PAUSE_S: Final = 0.04
 """Pause of a task that asks the observer, which answers faster than the service that writes."""
 LIVES: Final = 4
 """User partitions in use at a time; so four tasks, about, meet at each."""
+KILLS_PER_OBSERVER: Final = 4
+"""Kills of the service for one of the observer, at the most: a run goes on until then."""
 WATCHED: Final = 24
 """The newest user partitions: the observer is asked about them, also when they are over."""
 METADATA_PARTITIONS: Final = 3
@@ -42,8 +44,8 @@ EARLY_LINES: Final = 12
 """A service that is killed while it starts has written so many log lines at the most."""
 ARGUMENTS: Final = ("--snapshot-interval-ms", "400")
 """Snapshots are written all the time, so that kills meet them."""
-CUT_SHARE: Final = 0.4
-"""Kills after which the log is cut."""
+CUT_SHARE: Final = 0.8
+"""Kills after which the log is cut, where the observer waits for that."""
 TIMEOUT_S: Final = 2.0
 """Deadline of the clients: after a cut a read may wait in vain for an event that was lost."""
 COUNTED_EVERY: Final = 20
@@ -120,7 +122,8 @@ class JudgedRun:
     def _is_over(self) -> bool:
         figures = self.figures
         is_done = figures.operations >= self._wanted and figures.kills >= self._kills
-        return is_done or figures.illegal > 0
+        observed = figures.counts["kills of the observer"] * KILLS_PER_OBSERVER
+        return (is_done and observed >= self._kills) or figures.illegal > 0
 
     # ------------------------------------------------------------------------------- the clients
 
@@ -203,7 +206,8 @@ class JudgedRun:
                 assert await served.end() == -signal.SIGKILL, served.said
             self.figures.kills += 1
             self.figures.counts["kills"] += 1
-            if self._random.random() < CUT_SHARE:
+            cut_share = CUT_SHARE if self._observer.is_ready else CUT_SHARE / 8
+            if self._random.random() < cut_share:
                 self._cut(log)
             is_counted = any((self._folder / FOLDER).rglob("*.snapshot"))
             if is_counted and self.figures.kills % COUNTED_EVERY == 3:
@@ -242,8 +246,8 @@ class JudgedRun:
         try:
             left = max(1, self._kills - self.figures.kills + 1)
             share = 2 * max(self._wanted - self.figures.operations, 0) // left
-            until = self.figures.counts["answered"] + self._random.randint(1, max(share, 20))
-            while self.figures.counts["answered"] < until or self.figures.kills >= self._kills:
+            until = self.figures.counts["answered"] + self._random.randint(1, max(share, 500))
+            while self.figures.counts["answered"] < until:
                 await self._progressed()
                 assert not reading.done(), f"the service has ended by itself: {served.said}"
         finally:
