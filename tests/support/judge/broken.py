@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rlmm.engine.snapshot_wiring import SnapshotKeeper
+from rlmm.engine.snapshot_wiring import EngineSnapshots
 from rlmm.errors import AppendRefused, EventRejected
 from rlmm.gate import reads
 from rlmm.gate.admission import Gate
@@ -213,7 +213,7 @@ def _keeps_disowned(folder: SnapshotFolder, given: Any, header: Any, frozen: Any
     return _SAVE(folder, given, header, replace(frozen, is_valid=lambda: True), size)
 
 
-async def _restores_once(keeper: SnapshotKeeper, place: int, *bounds: int) -> Any:
+async def _restores_once(keeper: EngineSnapshots, place: int, *bounds: int) -> Any:
     """Restore at a start alone: later that would wait until the slow write has ended."""
     if place in _RESTORED:
         return None
@@ -221,7 +221,7 @@ async def _restores_once(keeper: SnapshotKeeper, place: int, *bounds: int) -> An
     return await _RESTORE(keeper, place, *bounds)
 
 
-_RESTORE = SnapshotKeeper.restore
+_RESTORE = EngineSnapshots.restore
 _RESTORED: set[int] = set()
 
 
@@ -269,7 +269,7 @@ FAULTS: Final[dict[str, Callable[[], tuple[Change, ...]]]] = {
     "another's verdict": lambda: _simulated("another's verdict"),
     "snapshot of a disowned state": lambda: (
         (SnapshotFolder, "write", _keeps_disowned),
-        (SnapshotKeeper, "restore", _restores_once),
+        (EngineSnapshots, "restore", _restores_once),
     ),
     "answer after a pause": lambda: _simulated("answer after a pause"),
     "believed snapshot": lambda: _simulated("believed snapshot"),
