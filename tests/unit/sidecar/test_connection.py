@@ -25,6 +25,12 @@ from tests.support.engines import World
 from tests.support.server.frame_servers import FixedEngines, RoleDoor
 
 
+@pytest.fixture(autouse=True)
+def _turns_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep a turn from ending by time on a busy machine."""
+    monkeypatch.setattr(connection, "TURN_S", 1e9)
+
+
 class Transport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
