@@ -28,7 +28,6 @@ CAUGHT_WITHIN = 300
 """Seeds within which a broken engine must be caught."""
 CAUGHT_WITHIN_LONG = 3_000
 MARKS = {
-    "folder forced once": [pytest.mark.long],
     "endless stop": [
         pytest.mark.long,
         pytest.mark.skipif(

@@ -199,15 +199,6 @@ def _writes_without_force(
     return position
 
 
-def _forces_new_folders(disk: SnapshotDisk, path: Path, root: Path) -> None:
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    disk.make_folder(path)
-    for folder in missing:
-        disk.sync_folder(folder.parent)
-        if folder == root:
-            break
-
-
 async def _nothing(*_: object, **__: object) -> None:
     """Do not wait for the offset, and do not ask the log for its end."""
 
@@ -267,7 +258,6 @@ _FAVOURED = {
     "endless stop": frozenset({"reassign", "recreate", "start", "stop", "trouble_disk"}),
     "epoch of whole answers": frozenset({"lose_records", "trouble_wire"}),
     "falling watermark": frozenset({"trim", "trouble_partition", "write_foreign"}),
-    "folder forced once": frozenset({"crash", "flush", "recreate", "start", "trouble_disk"}),
     "old bounds": frozenset({"reassign", "trouble_disk"}),
     "slow end": frozenset({"reassign", "recreate", "trouble_disk"}),
     "snapshot of a disowned state": frozenset({"lose_records", "trouble_disk"}),
@@ -309,9 +299,6 @@ BROKEN = (
     _broken(
         *("folder in a cache", "I5", snapshot_folder, "make_durable_folder"),
         lambda disk, path, _: disk.make_folder(path),
-    ),
-    _broken(
-        "folder forced once", "I5", snapshot_folder, "make_durable_folder", _forces_new_folders
     ),
     _broken(
         *("snapshot of another topic", "I1 I2 I9"),
