@@ -109,7 +109,7 @@ CALLS: dict[str, list[tuple[tuple[str, ...], int, str]]] = {
     ],
     "image": [
         (("segments", "list", *LOOK), 0, ""),
-        (("tier", "status", "--store", "store"), 0, ""),
+        (("tier", "status", "--store", "store"), 3, "store-absent"),
         (("tier", "plan", *JOB), 3, NO_SPARK),
         (("tier", "run", *JOB, "--no-spark"), 0, ""),
         (("tier", "audit", *JOB[3:], "--no-spark"), 0, ""),

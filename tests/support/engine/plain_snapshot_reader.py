@@ -129,7 +129,7 @@ def read_snapshot(content: bytes) -> tuple[dict[str, Any], list[UserPartition]]:
     checked = file.content[: file.at]
     if file.unpack(">I") != (crc32c(checked),):
         raise ValueError("header")
-    if (header["magic"], header["version"], header["image_version"]) != (b"RLMMSNAP", 3, 1):
+    if (header["magic"], header["version"], header["image_version"]) != (b"RLMMSNAP", 2, 1):
         raise ValueError("version")
     inflated = Bytes(_inflated(file))
     found = [_user_partition(inflated) for _ in range(header["user_partitions"])]
