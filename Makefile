@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker fuzz simulate judge plugin dist audit docs constraints clean
+.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker fuzz simulate judge native plugin dist audit docs constraints clean
 MAKEFLAGS += --no-print-directory
 
 export PYTHON
@@ -74,6 +74,10 @@ simulate: setup ## run SEEDS (1000) seeds from FROM (0) of engines, log, network
 
 judge: setup ## OPERATIONS (1000000) calls of clients of `rlmm serve`, which is killed KILLS (1000) times; every answer judged
 	@$(BIN)/python -m tests.support.judge --operations $(OPERATIONS) --kills $(KILLS)
+
+native: setup ## build the native core of the shard into .venv; needs cargo (Rust 1.85 or newer)
+	@command -v cargo >/dev/null || { echo "rlmm: needs cargo. Install Rust (https://rustup.rs)" >&2; exit 2; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ./native
 
 plugin: ## build the broker's plugins into broker_adapter/java/build; needs Maven and a JDK, 17 or newer
 	mvn -B -q -f broker_adapter/java/pom.xml package

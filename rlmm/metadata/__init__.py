@@ -22,6 +22,9 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `image`: State images.
 - `image_reading`: State images back to state.
 - `misplaced`: User partitions whose events belong to another metadata partition.
+- `native_answers`: The answers of a shard on the native core.
+- `native_partitions`: User partitions in the native core.
+- `native_shard`: A shard on the native core; no service uses it yet.
 - `oldest`: The oldest open copy of a user partition.
 - `open_record_set`: A record set in work.
 - `outcomes`: Outcomes in Kafka's own classes for our verdicts and errors, exceptions included.

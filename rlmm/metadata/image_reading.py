@@ -47,6 +47,19 @@ _FINISHED = SegmentState.COPY_SEGMENT_FINISHED.value
 
 def read_shard_image(image: bytes) -> tuple[int, int, list[PartitionState]]:
     """Return partition, position and user partitions of a shard image, or raise `ImageCorrupt`."""
+    partition, position, parts = shard_image_parts(image)
+    states: list[PartitionState] = []
+    for part in parts:
+        state = read_partition_image(part)
+        if states and state.key <= states[-1].key:
+            msg = "state image: partitions are not in order"
+            raise ImageCorrupt(msg)
+        states.append(state)
+    return partition, position, states
+
+
+def shard_image_parts(image: bytes) -> tuple[int, int, list[bytes]]:
+    """Return partition, position and the images of user partitions of a shard image."""
     fields = _Fields(image)
     magic, version, partition, position = SHARD_HEAD.unpack(fields.take(SHARD_HEAD.size, "header"))
     if magic != SHARD_MAGIC:
@@ -55,14 +68,12 @@ def read_shard_image(image: bytes) -> tuple[int, int, list[PartitionState]]:
         raise fields.corrupt(f"image version {version}, this build reads {SHARD_VERSION}")
     if partition < 0 or position < 0:
         raise fields.corrupt(f"metadata partition {partition}, position {position}")
-    states: list[PartitionState] = []
-    for _ in range(fields.count("partitions", smallest=1)):
-        state = read_partition_image(fields.take(fields.varint("image length"), "partition image"))
-        if states and state.key <= states[-1].key:
-            raise fields.corrupt("partitions are not in order")
-        states.append(state)
+    parts = [
+        fields.take(fields.varint("image length"), "partition image")
+        for _ in range(fields.count("partitions", smallest=1))
+    ]
     fields.require_end()
-    return partition, position, states
+    return partition, position, parts
 
 
 def read_partition_image(image: bytes) -> PartitionState:

@@ -48,6 +48,7 @@ class OpenRecordSet:
         "left_count",
         "next_offset",
         "pending",
+        "stop",
         "timestamp_ms",
     )
 
@@ -68,6 +69,8 @@ class OpenRecordSet:
         self.damage: DamagedRecords | None = None
         self.last_start = -1
         """The byte where the last batch begins that was found; -1 before the first."""
+        self.stop = start
+        """The byte behind what is open, or behind what was open last."""
         self.is_cut = False
         """Whether the walk ended in something that is no whole batch, which was not passed."""
 
@@ -79,9 +82,23 @@ class OpenRecordSet:
         if batch.record_count == 1 and self._begin_run(batch):
             return
         self.batch, self.pending, self.left_count, self.damage = batch, iter(()), 0, None
+        self.stop = batch.stop
         self.next_offset, self.timestamp_ms = batch.next_offset, batch.max_timestamp_ms
         self._reading = batch.reading_values(inflated_bytes_max=INFLATED_BYTES_MAX)
         self.read_on()
+
+    def go_to(self, start: int, floor: int) -> None:
+        """Read on at byte *start*, where no batch may begin below offset *floor*."""
+        self._ahead.clear()
+        self._walked, self._floor = walk(self.data, start), floor
+
+    @property
+    def limit(self) -> int | None:
+        return self._limit
+
+    @property
+    def floor(self) -> int:
+        return self._floor
 
     @property
     def is_read(self) -> bool:
@@ -107,7 +124,7 @@ class OpenRecordSet:
             return False
         self._ahead.clear()
         self._walked = walk(self.data, stop)
-        self.last_start = last
+        self.last_start, self.stop = last, stop
         self.next_offset = self._floor = offset + len(values)
         self.batch, self.left_count, self.damage = batch, len(values), None
         (self.timestamp_ms,) = _unpack_timestamp(self.data, last)

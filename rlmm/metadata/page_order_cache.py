@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
-    from rlmm.metadata.paging import Order
+    from collections.abc import Sequence
+
+    from rlmm.metadata.paging import KeptOrder
 
 ORDERS_MAX: Final = 64
 ORDERS_OF_PARTITION_MAX: Final = 8
@@ -27,7 +29,7 @@ class PageOrderCache:
 
     def __init__(self) -> None:
         self._turn = 0
-        self._by_turn: WeakValueDictionary[int, Order] = WeakValueDictionary()
+        self._by_turn: WeakValueDictionary[int, KeptOrder] = WeakValueDictionary()
 
     def __len__(self) -> int:
         return len(self._by_turn)
@@ -40,22 +42,22 @@ class PageOrderCache:
             if order is not None and self._turn - turn > ABANDONED_TURNS:
                 self.give_up(order)
 
-    def note_request(self, order: Order) -> None:
+    def note_request(self, order: KeptOrder) -> None:
         self._by_turn.pop(order.turn, None)
         order.turn = self._turn
         self._by_turn[self._turn] = order
 
-    def make_room(self, of_partition: list[Order]) -> bool:
+    def make_room(self, of_partition: Sequence[KeptOrder]) -> bool:
         """Give up the least recently used order, of *of_partition* first; false if none may go."""
         if len(of_partition) >= ORDERS_OF_PARTITION_MAX and not self._give_up_oldest(of_partition):
             return False
         return len(self) < ORDERS_MAX or self._give_up_oldest(list(self._by_turn.values()))
 
-    def give_up(self, order: Order) -> None:
+    def give_up(self, order: KeptOrder) -> None:
         self._by_turn.pop(order.turn, None)
         order.give_up()
 
-    def _give_up_oldest(self, orders: list[Order]) -> bool:
+    def _give_up_oldest(self, orders: Sequence[KeptOrder]) -> bool:
         for order in orders:
             if not order.is_awaited or self._turn - order.turn > AWAITED_TURNS:
                 self.give_up(order)

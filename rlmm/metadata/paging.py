@@ -98,34 +98,12 @@ class SortedKeys:
             yield from self._chunks[later]
 
 
-class Order:
-    """The segments of one leader epoch, or of all; those still *ahead* are not in it yet."""
+class KeptOrder:
+    """The readers of an order, as far as they are known; `PageOrderCache` bounds all orders."""
 
-    __slots__ = (
-        "__weakref__",
-        "ahead",
-        "epoch",
-        "idle_changes",
-        "is_awaited",
-        "is_given_up",
-        "keys",
-        "reader_count",
-        "size_max",
-        "turn",
-    )
+    __slots__ = ("__weakref__", "is_awaited", "is_given_up", "reader_count", "turn")
 
-    def __init__(self, state: PartitionState, epoch: int | None) -> None:
-        self.epoch = epoch
-        self.keys = SortedKeys()
-        if epoch is None:
-            ids = list(state.rows)
-        else:
-            entry = state.epochs[epoch]
-            ids = [*entry.slots.ids(), *entry.unreferenced]
-        self.ahead: Iterator[bytes] | None = iter(ids)
-        self.size_max = len(ids)
-        self.idle_changes = 0
-        """Since a page was asked for."""
+    def __init__(self) -> None:
         self.is_awaited = False
         """Whether a reader was asked to come again, and no page has been given since."""
         self.reader_count = 0
@@ -137,6 +115,38 @@ class Order:
 
     def give_up(self) -> None:
         self.is_given_up = True
+
+    def is_done_with(self, *, is_first: bool, is_last: bool) -> bool:
+        """Note that a page is given; return whether no reader seems to need the order any more."""
+        if is_first and not is_last:
+            self.reader_count += 1
+        elif is_last and not is_first and self.reader_count:
+            self.reader_count -= 1
+        is_awaited, self.is_awaited = self.is_awaited, False
+        return is_last and not self.reader_count and not is_awaited
+
+
+class Order(KeptOrder):
+    """The segments of one leader epoch, or of all; those still *ahead* are not in it yet."""
+
+    __slots__ = ("ahead", "epoch", "idle_changes", "keys", "size_max")
+
+    def __init__(self, state: PartitionState, epoch: int | None) -> None:
+        super().__init__()
+        self.epoch = epoch
+        self.keys = SortedKeys()
+        if epoch is None:
+            ids = list(state.rows)
+        else:
+            entry = state.epochs[epoch]
+            ids = [*entry.slots.ids(), *entry.unreferenced]
+        self.ahead: Iterator[bytes] | None = iter(ids)
+        self.size_max = len(ids)
+        self.idle_changes = 0
+        """Since a page was asked for."""
+
+    def give_up(self) -> None:
+        super().give_up()
         self.keys, self.ahead = SortedKeys(), None
 
     def go_on(self, state: PartitionState) -> bool:
@@ -153,15 +163,6 @@ class Order:
         if count < TAKEN_AT_A_TIME or not length_hint(self.ahead):
             self.ahead = None
         return self.ahead is None
-
-    def is_done_with(self, *, is_first: bool, is_last: bool) -> bool:
-        """Note that a page is given; return whether no reader seems to need the order any more."""
-        if is_first and not is_last:
-            self.reader_count += 1
-        elif is_last and not is_first and self.reader_count:
-            self.reader_count -= 1
-        is_awaited, self.is_awaited = self.is_awaited, False
-        return is_last and not self.reader_count and not is_awaited
 
     def is_forgotten(self) -> bool:
         self.idle_changes += 1

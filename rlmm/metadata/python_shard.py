@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from rlmm.records.record_set import RecordSet
 
 
-_MISPLACED = Applied(Remark.MISPLACED)
+MISPLACED = Applied(Remark.MISPLACED)
 
 STEPS_MAX = 1000
 """Batches without a record that one call steps over at most, when its events are limited."""
-_PIECE_EVENTS = 32
+PIECE_EVENTS = 32
 """Events of the usual form that are applied between two looks at the time."""
 EPOCHS_FEW = 64
 """An event costs as much as its user partition has leader epochs; above, each is looked at."""
@@ -139,7 +139,7 @@ class PythonShard(ShardAnswers):
     ) -> tuple[bool, DamagedBatch | None]:
         steps = 0
         is_over = turn.is_over
-        piece = INT64_MAX if is_over is never else _PIECE_EVENTS
+        piece = INT64_MAX if is_over is never else PIECE_EVENTS
         while True:
             batch = opened.batch
             if batch is None:
@@ -256,7 +256,7 @@ class PythonShard(ShardAnswers):
             verdict = state.add(bytes(event.id.uuid), row_of(event))
             self._ended.keep(state, self._states)
             is_misplaced = self.misplaced.meet(event.id.partition)
-            return _MISPLACED if is_misplaced and verdict is APPLIED else verdict
+            return MISPLACED if is_misplaced and verdict is APPLIED else verdict
         return state.add(bytes(event.id.uuid), row_of(event))
 
     def _update(self, event: SegmentUpdate, offset: int) -> Verdict:
@@ -277,7 +277,7 @@ class PythonShard(ShardAnswers):
         verdict = state.put_delete(event)
         self._ended.keep(state, self._states)
         if is_misplaced and verdict is APPLIED:
-            verdict = _MISPLACED
+            verdict = MISPLACED
         if event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
             turn.deleted.append(event.partition)
         return verdict

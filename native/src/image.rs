@@ -1,0 +1,276 @@
+//! State images of user partitions: `rlmm/metadata/image.py` describes their bytes.
+//!
+//! Canonical: equal state gives equal bytes, whatever engine holds it.
+
+use std::mem::take;
+
+use hashbrown::HashMap;
+
+use crate::bytes::{Reader, put_varint};
+use crate::epoch::Epoch;
+use crate::partition::{DELETE_OF_PARTITION_FINISHED, Delete, Partition};
+use crate::row::{FINISHED, NOT_FINISHED, NewRow, Row, RowNo, Tail, read_row};
+use crate::row_store::RowStore;
+use crate::slots::Slots;
+use crate::state::State;
+
+const NO_DELETE: u8 = 0xFF;
+/// Longest varint that a Python reader accepts.
+const VARINT_BYTES_MAX: usize = 9;
+
+/// Rows that are copied in one step of a freeze.
+const COPIED_AT_A_TIME: usize = 8_192;
+
+struct FrozenEpoch {
+    epoch: i32,
+    highest: Option<i64>,
+    slots: Slots,
+}
+
+/// A user partition as it was at one moment.
+#[derive(Default)]
+pub struct Frozen {
+    key: Box<[u8]>,
+    delete: Option<Delete>,
+    rows: Vec<(RowNo, Row)>,
+    tails: HashMap<RowNo, Tail>,
+    epochs: Vec<FrozenEpoch>,
+    /// Leader epoch and row, where only an earlier first record of the row lists it.
+    strays: Vec<(i32, RowNo)>,
+    copied_epochs: usize,
+}
+
+impl Frozen {
+    pub fn begin(key: &[u8], delete: Option<Delete>) -> Self {
+        Frozen { key: key.into(), delete, ..Frozen::default() }
+    }
+
+    /// Copies some more; returns whether all is copied. Nothing may change in between.
+    pub fn go_on(&mut self, partition: &Partition, rows: &RowStore) -> bool {
+        let mut left = COPIED_AT_A_TIME;
+        while let Some(entry) = partition.epochs.get(self.copied_epochs) {
+            for number in entry.listed() {
+                let row = rows.get(number);
+                if row.epoch != entry.epoch {
+                    continue; // it is copied with its first epoch
+                }
+                self.rows.push((number, row.clone()));
+                if row.has_tail() {
+                    self.tails.insert(number, rows.tail(number).into());
+                }
+            }
+            self.epochs.push(FrozenEpoch { epoch: entry.epoch, highest: entry.highest, slots: entry.slots.clone() });
+            self.copied_epochs += 1;
+            left = left.saturating_sub(entry.slots.len() + entry.unreferenced.len() + 1);
+            if left == 0 {
+                return false;
+            }
+        }
+        for (&number, epochs) in partition.strays.iter().flat_map(|strays| strays.iter()) {
+            self.strays.extend(epochs.iter().map(|&epoch| (epoch, number)));
+        }
+        true
+    }
+
+    fn tail(&self, number: RowNo) -> &[u8] {
+        self.tails.get(&number).map_or(&[], |tail| tail)
+    }
+
+    /// Returns the image.
+    pub fn image(mut self) -> Vec<u8> {
+        let mut rows = take(&mut self.rows);
+        rows.sort_unstable_by_key(|(_, row)| row.uuid);
+        let mut out = Vec::with_capacity(64 + self.key.len() + rows.len() * 100);
+        put_varint(&mut out, self.key.len() as u64);
+        out.extend_from_slice(&self.key);
+        match self.delete {
+            None => out.push(NO_DELETE),
+            Some(delete) => {
+                out.push(delete.state);
+                out.extend_from_slice(&delete.broker.to_be_bytes());
+                out.extend_from_slice(&delete.timestamp.to_be_bytes());
+            }
+        }
+        put_varint(&mut out, rows.len() as u64);
+        let mut ordinals: HashMap<RowNo, u64, foldhash::fast::RandomState> = HashMap::default();
+        ordinals.reserve(rows.len());
+        for (ordinal, (number, row)) in rows.iter().enumerate() {
+            ordinals.insert(*number, ordinal as u64);
+            let tail = self.tail(*number);
+            out.extend_from_slice(&row.uuid);
+            put_varint(&mut out, row.written_len(tail) as u64);
+            row.write(tail, &mut out);
+        }
+        let ordinal = |number: RowNo| ordinals.get(&number).copied().unwrap_or_default();
+        let mut strays: Vec<(i32, u64)> = self.strays.iter().map(|&(epoch, number)| (epoch, ordinal(number))).collect();
+        strays.sort_unstable();
+        put_varint(&mut out, self.epochs.len() as u64);
+        for entry in &self.epochs {
+            out.extend_from_slice(&entry.epoch.to_be_bytes());
+            out.push(u8::from(entry.highest.is_some()));
+            if let Some(highest) = entry.highest {
+                out.extend_from_slice(&highest.to_be_bytes());
+            }
+            put_varint(&mut out, entry.slots.len() as u64);
+            for (offset, number) in entry.slots.iter() {
+                out.extend_from_slice(&offset.to_be_bytes());
+                put_varint(&mut out, ordinal(number));
+            }
+            let begin = strays.partition_point(|stray| stray.0 < entry.epoch);
+            let end = strays.partition_point(|stray| stray.0 <= entry.epoch);
+            put_varint(&mut out, (end - begin) as u64);
+            for stray in &strays[begin..end] {
+                put_varint(&mut out, stray.1);
+            }
+        }
+        out
+    }
+}
+
+struct ReadEpoch {
+    epoch: i32,
+    highest: Option<i64>,
+    slots: Vec<(i64, usize)>,
+    strays: Vec<usize>,
+}
+
+/// What an image says, checked; nothing is taken over yet.
+pub struct ReadImage<'a> {
+    pub key: &'a [u8],
+    delete: Option<Delete>,
+    rows: Vec<NewRow>,
+    epochs: Vec<ReadEpoch>,
+}
+
+/// Reads an image; `None` unless an engine writes exactly these bytes.
+pub fn read(image: &[u8]) -> Option<ReadImage<'_>> {
+    let mut reader = Reader::new(image);
+    let size = usize::try_from(reader.canonical_varint(VARINT_BYTES_MAX)?).ok()?;
+    let key = reader.take(size)?;
+    if !is_key(key) {
+        return None;
+    }
+    let delete = match reader.u8()? {
+        NO_DELETE => None,
+        state if state <= DELETE_OF_PARTITION_FINISHED => {
+            Some(Delete { state, broker: reader.i32()?, timestamp: reader.i64()? })
+        }
+        _ => return None,
+    };
+    let rows = read_rows(&mut reader)?;
+    let epochs = read_epochs(&mut reader, &rows)?;
+    let found = ReadImage { key, delete, rows, epochs };
+    (reader.left() == 0 && agrees(&found)).then_some(found)
+}
+
+/// Returns whether `key` is the key of a user partition, in canonical form.
+pub fn is_key(key: &[u8]) -> bool {
+    let mut reader = Reader::new(key);
+    let Some(length) = reader.canonical_varint(5) else { return false };
+    let Ok(length) = usize::try_from(length) else { return false };
+    let Some(name) = length.checked_sub(1).and_then(|size| reader.take(size)) else { return false };
+    length <= i32::MAX as usize && std::str::from_utf8(name).is_ok() && reader.left() == 20
+}
+
+fn count(reader: &mut Reader, smallest: usize) -> Option<usize> {
+    let count = usize::try_from(reader.canonical_varint(VARINT_BYTES_MAX)?).ok()?;
+    (count.checked_mul(smallest)? <= reader.left()).then_some(count)
+}
+
+fn read_rows(reader: &mut Reader) -> Option<Vec<NewRow>> {
+    let count = count(reader, 16)?;
+    let mut rows: Vec<NewRow> = Vec::with_capacity(count);
+    for _ in 0..count {
+        let uuid = reader.uuid()?;
+        let size = usize::try_from(reader.canonical_varint(VARINT_BYTES_MAX)?).ok()?;
+        let row = read_row(uuid, 0, reader.take(size)?)?;
+        if rows.last().is_some_and(|before| before.row.uuid >= uuid) {
+            return None;
+        }
+        rows.push(row);
+    }
+    Some(rows)
+}
+
+fn read_epochs(reader: &mut Reader, rows: &[NewRow]) -> Option<Vec<ReadEpoch>> {
+    let epoch_count = count(reader, 5)?;
+    let mut epochs: Vec<ReadEpoch> = Vec::with_capacity(epoch_count);
+    for _ in 0..epoch_count {
+        let epoch = reader.i32()?;
+        let highest = match reader.u8()? {
+            0 => None,
+            1 => Some(reader.i64()?),
+            _ => return None,
+        };
+        if epochs.last().is_some_and(|before| before.epoch >= epoch) {
+            return None;
+        }
+        let slot_count = count(reader, 8)?;
+        let mut slots: Vec<(i64, usize)> = Vec::with_capacity(slot_count);
+        for _ in 0..slot_count {
+            let offset = reader.i64()?;
+            let ordinal = usize::try_from(reader.canonical_varint(VARINT_BYTES_MAX)?).ok()?;
+            let found = rows.get(ordinal)?;
+            let range = found.row.range(&found.tail, epoch)?;
+            let is_behind = slots.last().is_none_or(|before| before.0 < offset);
+            if found.row.state != FINISHED || range.0 != offset || !is_behind {
+                return None;
+            }
+            slots.push((offset, ordinal));
+        }
+        let stray_count = count(reader, 1)?;
+        let mut strays: Vec<usize> = Vec::with_capacity(stray_count);
+        for _ in 0..stray_count {
+            let ordinal = usize::try_from(reader.canonical_varint(VARINT_BYTES_MAX)?).ok()?;
+            let found = rows.get(ordinal)?;
+            let is_behind = strays.last().is_none_or(|&before| before < ordinal);
+            if !is_behind || found.row.range(&found.tail, epoch).is_some() {
+                return None;
+            }
+            strays.push(ordinal);
+        }
+        epochs.push(ReadEpoch { epoch, highest, slots, strays });
+    }
+    Some(epochs)
+}
+
+/// Returns whether there is an entry for each epoch of a segment, with a watermark over those of
+/// its segments that were finished.
+fn agrees(image: &ReadImage) -> bool {
+    image.rows.iter().all(|one| {
+        one.row.ranges(&one.tail).all(|(epoch, _, last)| {
+            let Ok(at) = image.epochs.binary_search_by_key(&epoch, |entry| entry.epoch) else { return false };
+            let highest = image.epochs[at].highest;
+            one.row.finish == NOT_FINISHED || highest.is_some_and(|highest| highest >= last)
+        })
+    })
+}
+
+/// Replaces one user partition of `state` by its image.
+pub fn take_over(image: ReadImage, state: &mut State) {
+    state.drop_partition(image.key);
+    let number = state.ensure(image.key);
+    let Some((partition, rows)) = state.partition_and_rows(number) else { return };
+    partition.delete = image.delete;
+    let mut numbers = Vec::with_capacity(image.rows.len());
+    for mut new in image.rows {
+        new.row.partition = number;
+        numbers.push(rows.insert(new));
+    }
+    partition.epochs.reserve_exact(image.epochs.len());
+    for read in image.epochs {
+        let mut entry = Epoch::new(read.epoch);
+        entry.highest = read.highest;
+        for (offset, ordinal) in read.slots {
+            entry.slots.append(offset, numbers[ordinal]);
+        }
+        partition.epochs.push(entry);
+        for ordinal in read.strays {
+            let mut strays = partition.strays_of(numbers[ordinal]).to_vec();
+            strays.push(read.epoch);
+            partition.keep_strays(numbers[ordinal], strays);
+        }
+    }
+    partition.derive(&numbers, rows);
+    state.settle(number);
+}

@@ -1,0 +1,34 @@
+//! The native core of rlmm: one metadata partition with every user partition on it.
+//!
+//! `rlmm.metadata.native_shard` makes a `Shard` of it. What is rare is left to Python on purpose,
+//! so that words and judgements stand in one place: damaged or compressed batches, record values of
+//! an unusual form, refused images.
+
+mod apply;
+mod batch;
+mod bytes;
+mod epoch;
+mod image;
+mod listing;
+mod orders;
+mod partition;
+mod row;
+mod row_set;
+mod row_store;
+mod shard;
+mod skips;
+mod slots;
+mod state;
+mod value;
+mod verdict;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = true)]
+fn rlmm_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<shard::Core>()?;
+    module.add_class::<listing::FrozenPartition>()?;
+    module.add_class::<listing::RowListing>()?;
+    Ok(())
+}

@@ -1,0 +1,387 @@
+//! All state of one user partition: its leader epochs and deletion, and the effect of events.
+
+use hashbrown::HashMap;
+
+use crate::epoch::Epoch;
+use crate::orders::Orders;
+use crate::row::{DELETE_FINISHED, DELETE_STARTED, FINISHED, NewRow, RowNo, STARTED, Tail, Uuid};
+use crate::row_set::RowSet;
+use crate::row_store::RowStore;
+use crate::verdict::{APPLIED, DUPLICATE, Reason, Remark, Verdict, rejected, remarked};
+
+pub const MARKED: u8 = 0;
+pub const DELETE_OF_PARTITION_STARTED: u8 = 1;
+pub const DELETE_OF_PARTITION_FINISHED: u8 = 2;
+
+/// The last event of the partition's own deletion.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Delete {
+    pub state: u8,
+    pub broker: i32,
+    pub timestamp: i64,
+}
+
+/// What an update states: all that changes in a row.
+pub struct Update<'a> {
+    pub target: u8,
+    pub broker: i32,
+    pub timestamp: i64,
+    pub custom: Option<&'a [u8]>,
+}
+
+pub type Strays = Option<Box<HashMap<RowNo, Vec<i32>>>>;
+
+pub struct Partition {
+    /// Name, topic id and partition in canonical record form.
+    pub key: Box<[u8]>,
+    /// Its number in the rows.
+    pub number: u32,
+    pub counts: [u32; 3],
+    pub size_bytes: i64,
+    pub delete: Option<Delete>,
+    /// By rising leader epoch.
+    pub epochs: Vec<Epoch>,
+    /// Copies that are open.
+    pub open: RowSet,
+    /// Epochs that still list a row although its repeated first record no longer names them.
+    pub strays: Strays,
+    /// Kept up to date only while a reader lists by page.
+    pub orders: Option<Box<Orders>>,
+}
+
+impl Partition {
+    pub fn new(key: &[u8], number: u32) -> Self {
+        Partition {
+            key: key.into(),
+            number,
+            counts: [0; 3],
+            size_bytes: 0,
+            delete: None,
+            epochs: Vec::new(),
+            open: RowSet::default(),
+            strays: None,
+            orders: None,
+        }
+    }
+
+    pub fn row_count(&self) -> usize {
+        self.counts.iter().map(|&count| count as usize).sum()
+    }
+
+    #[inline]
+    fn place(&self, epoch: i32) -> Result<usize, usize> {
+        match self.epochs.last() {
+            Some(last) if last.epoch == epoch => Ok(self.epochs.len() - 1),
+            _ => self.epochs.binary_search_by_key(&epoch, |one| one.epoch),
+        }
+    }
+
+    #[inline]
+    pub fn epoch(&self, epoch: i32) -> Option<&Epoch> {
+        self.place(epoch).ok().map(|at| &self.epochs[at])
+    }
+
+    #[inline]
+    pub fn epoch_mut(&mut self, epoch: i32) -> Option<&mut Epoch> {
+        self.place(epoch).ok().map(|at| &mut self.epochs[at])
+    }
+
+    pub fn epoch_or_new(&mut self, epoch: i32) -> &mut Epoch {
+        let at = self.place(epoch).unwrap_or_else(|at| {
+            self.epochs.insert(at, Epoch::new(epoch));
+            at
+        });
+        &mut self.epochs[at]
+    }
+
+    pub fn strays_of(&self, number: RowNo) -> &[i32] {
+        strays_in(&self.strays, number)
+    }
+
+    /// A copy starts: `new` is its first record, in state COPY_SEGMENT_STARTED.
+    #[inline]
+    pub fn add(&mut self, new: NewRow, rows: &mut RowStore) -> Verdict {
+        if let Some(number) = rows.find(self.number, &new.row.uuid) {
+            return self.add_again(number, new, rows);
+        }
+        let size = i64::from(new.row.size);
+        let number = rows.insert(new);
+        let (first_epoch, is_short) = {
+            let row = rows.get(number);
+            (row.epoch, row.more_epochs == 0)
+        };
+        if is_short {
+            self.list(number, first_epoch, size);
+        } else {
+            for (epoch, ..) in rows.get(number).ranges(rows.tail(number)) {
+                self.list(number, epoch, size);
+            }
+        }
+        self.size_bytes += size;
+        self.counts[STARTED as usize] += 1;
+        self.open.insert(number);
+        if let Some(orders) = &mut self.orders {
+            orders.added(number, rows, &[]);
+        }
+        self.verdict_on_add()
+    }
+
+    fn list(&mut self, number: RowNo, epoch: i32, size: i64) {
+        let entry = self.epoch_or_new(epoch);
+        entry.unreferenced.insert(number);
+        entry.size_bytes += size;
+    }
+
+    fn verdict_on_add(&self) -> Verdict {
+        match self.delete {
+            None => APPLIED,
+            Some(delete) if delete.state == DELETE_OF_PARTITION_FINISHED => remarked(Remark::PartitionWasDeleted),
+            Some(_) => remarked(Remark::PartitionBeingDeleted),
+        }
+    }
+
+    /// Replaces the metadata by a repeated first record while the copy is open. Every epoch that
+    /// listed the id goes on listing it, as in Kafka, even if the new record omits it.
+    fn add_again(&mut self, number: RowNo, new: NewRow, rows: &mut RowStore) -> Verdict {
+        let current = rows.get(number);
+        if current.state != STARTED {
+            return rejected(Reason::IllegalTransition, Some(current.state), STARTED);
+        }
+        if current.same_content(rows.tail(number), &new.row, &new.tail) {
+            return DUPLICATE;
+        }
+        let mut listed: Vec<i32> = current.ranges(rows.tail(number)).map(|range| range.0).collect();
+        listed.extend_from_slice(self.strays_of(number));
+        let named: Vec<i32> = new.row.ranges(&new.tail).map(|range| range.0).collect();
+        let size = i64::from(new.row.size);
+        let growth = size - i64::from(current.size);
+        if let Some(orders) = &mut self.orders {
+            orders.removed(number, rows);
+        }
+        let strays: Vec<i32> = listed.iter().copied().filter(|epoch| named.binary_search(epoch).is_err()).collect();
+        for &epoch in &listed {
+            if let Some(entry) = self.epoch_mut(epoch) {
+                entry.size_bytes += growth;
+            }
+        }
+        for &epoch in named.iter().filter(|epoch| !listed.contains(epoch)) {
+            self.list(number, epoch, size);
+        }
+        self.keep_strays(number, strays);
+        let NewRow { row, tail } = new;
+        *rows.get_mut(number) = row;
+        rows.set_tail(number, tail);
+        self.size_bytes += growth;
+        if let Some(orders) = &mut self.orders {
+            orders.added(number, rows, strays_in(&self.strays, number));
+        }
+        self.verdict_on_add()
+    }
+
+    pub fn keep_strays(&mut self, number: RowNo, mut strays: Vec<i32>) {
+        strays.sort_unstable();
+        if !strays.is_empty() {
+            self.strays.get_or_insert_default().insert(number, strays);
+        } else if let Some(kept) = &mut self.strays {
+            kept.remove(&number);
+            if kept.is_empty() {
+                self.strays = None;
+            }
+        }
+    }
+
+    /// Moves a segment on; `offset` is the metadata offset of the event.
+    #[inline]
+    pub fn update(&mut self, uuid: &Uuid, update: &Update, offset: i64, rows: &mut RowStore) -> Verdict {
+        let target = update.target;
+        let Some(number) = rows.find(self.number, uuid) else {
+            return rejected(Reason::UnknownSegment, None, target);
+        };
+        let state = rows.get(number).state;
+        let is_legal = matches!(
+            (state, target),
+            (STARTED, STARTED | FINISHED | DELETE_STARTED)
+                | (FINISHED, FINISHED | DELETE_STARTED)
+                | (DELETE_STARTED, DELETE_STARTED | DELETE_FINISHED)
+        );
+        if !is_legal {
+            return rejected(Reason::IllegalTransition, Some(state), target);
+        }
+        match target {
+            FINISHED => self.finish(number, update, offset, rows),
+            DELETE_STARTED => self.start_delete(number, update, rows),
+            DELETE_FINISHED => self.finish_delete(number, rows),
+            _ => rejected(Reason::UpdateToStarted, Some(state), target),
+        }
+    }
+
+    /// The copy is there: it takes its slot in every epoch that it names.
+    #[inline]
+    fn finish(&mut self, number: RowNo, update: &Update, offset: i64, rows: &mut RowStore) -> Verdict {
+        let row = rows.get(number);
+        let was_started = row.state == STARTED;
+        let same_broker = row.broker == update.broker;
+        let is_indexed = was_started && !row.txn_index_empty;
+        let mut displaced = false;
+        let mut take_slot = |entry: Option<&mut Epoch>, first, last| {
+            if let Some(entry) = entry {
+                displaced |= entry.finish(number, first, last, rows);
+                entry.indexed_count += u32::from(is_indexed);
+            }
+        };
+        if row.more_epochs == 0 {
+            take_slot(self.epoch_mut(row.epoch), row.first, row.end);
+        } else {
+            for (epoch, first, last) in row.ranges(rows.tail(number)) {
+                take_slot(self.epoch_mut(epoch), first, last);
+            }
+        }
+        let is_same = state_update(number, update, rows);
+        rows.get_mut(number).finish = offset;
+        if was_started {
+            self.counts[STARTED as usize] -= 1;
+            self.counts[FINISHED as usize] += 1;
+            self.open.remove(number);
+        } else if is_same {
+            return DUPLICATE;
+        }
+        if displaced {
+            return remarked(Remark::DisplacedAnotherSegment);
+        }
+        match was_started && !same_broker {
+            true => remarked(Remark::FinishedByAnotherBroker),
+            false => APPLIED,
+        }
+    }
+
+    fn start_delete(&mut self, number: RowNo, update: &Update, rows: &mut RowStore) -> Verdict {
+        let row = rows.get(number);
+        let state = row.state;
+        let is_indexed = state == FINISHED && !row.txn_index_empty;
+        for (epoch, first, _) in row.ranges(rows.tail(number)) {
+            if let Some(entry) = self.epoch_mut(epoch) {
+                entry.unmap(number, first, rows);
+                entry.indexed_count -= u32::from(is_indexed);
+            }
+        }
+        let is_same = state_update(number, update, rows);
+        self.counts[state as usize] -= 1;
+        self.counts[DELETE_STARTED as usize] += 1;
+        self.open.remove(number);
+        if state == DELETE_STARTED && is_same { DUPLICATE } else { APPLIED }
+    }
+
+    fn finish_delete(&mut self, number: RowNo, rows: &mut RowStore) -> Verdict {
+        let row = rows.get(number);
+        let size = i64::from(row.size);
+        let mut listed: Vec<i32> = row.ranges(rows.tail(number)).map(|range| range.0).collect();
+        listed.extend_from_slice(self.strays_of(number));
+        for epoch in listed {
+            if let Some(entry) = self.epoch_mut(epoch) {
+                entry.unreferenced.remove(number);
+                entry.size_bytes -= size;
+            }
+        }
+        if let Some(orders) = &mut self.orders {
+            orders.removed(number, rows);
+        }
+        self.keep_strays(number, Vec::new());
+        rows.remove(number);
+        self.size_bytes -= size;
+        self.counts[DELETE_STARTED as usize] -= 1;
+        APPLIED
+    }
+
+    /// Stores a record of the partition's own deletion; every one is stored, as in Kafka. Returns
+    /// the epochs whose rows are to be freed, if it ends the partition.
+    pub fn put_delete(&mut self, delete: Delete) -> (Verdict, Option<Vec<Epoch>>) {
+        let finishes = delete.state == DELETE_OF_PARTITION_FINISHED;
+        if self.delete == Some(delete) && !(finishes && !self.epochs.is_empty()) {
+            return (DUPLICATE, None);
+        }
+        let verdict = match (self.delete.map(|before| before.state), delete.state) {
+            (Some(DELETE_OF_PARTITION_FINISHED), _) => remarked(Remark::PartitionWasDeleted),
+            (None | Some(MARKED), MARKED)
+            | (Some(MARKED | DELETE_OF_PARTITION_STARTED), DELETE_OF_PARTITION_STARTED)
+            | (Some(DELETE_OF_PARTITION_STARTED), DELETE_OF_PARTITION_FINISHED) => APPLIED,
+            _ => remarked(Remark::PartitionDeleteOutOfOrder),
+        };
+        self.delete = Some(delete);
+        (verdict, finishes.then(|| self.clear()))
+    }
+
+    fn clear(&mut self) -> Vec<Epoch> {
+        self.counts = [0; 3];
+        self.size_bytes = 0;
+        self.open = RowSet::default();
+        (self.strays, self.orders) = (None, None);
+        std::mem::take(&mut self.epochs)
+    }
+
+    /// Returns every row, in no order.
+    pub fn rows<'a>(&'a self, rows: &'a RowStore) -> impl Iterator<Item = RowNo> + 'a {
+        self.epochs
+            .iter()
+            .flat_map(move |entry| entry.listed().filter(move |&number| rows.get(number).epoch == entry.epoch))
+    }
+
+    /// Fills in what an image does not hold.
+    pub fn derive(&mut self, numbers: &[RowNo], rows: &RowStore) {
+        for &number in numbers {
+            let row = rows.get(number);
+            let size = i64::from(row.size);
+            let is_indexed = row.state == FINISHED && !row.txn_index_empty;
+            self.counts[row.state as usize] += 1;
+            self.size_bytes += size;
+            if row.state == STARTED {
+                self.open.insert(number);
+            }
+            for (epoch, first, _) in row.ranges(rows.tail(number)) {
+                if let Some(entry) = self.epoch_mut(epoch) {
+                    entry.size_bytes += size;
+                    entry.indexed_count += u32::from(is_indexed);
+                    if row.state != FINISHED || entry.slots.get(first) != Some(number) {
+                        entry.unreferenced.insert(number);
+                    }
+                }
+            }
+        }
+        let strays: Vec<(RowNo, Vec<i32>)> =
+            self.strays.iter().flat_map(|strays| strays.iter()).map(|(&number, epochs)| (number, epochs.clone())).collect();
+        for (number, epochs) in strays {
+            for epoch in epochs {
+                self.list(number, epoch, i64::from(rows.get(number).size));
+            }
+        }
+        for entry in &mut self.epochs {
+            entry.derive(rows);
+        }
+    }
+}
+
+fn strays_in(strays: &Strays, number: RowNo) -> &[i32] {
+    strays.as_ref().and_then(|strays| strays.get(&number)).map_or(&[], Vec::as_slice)
+}
+
+/// Writes what `update` states into the row; returns whether the row said the same.
+fn state_update(number: RowNo, update: &Update, rows: &mut RowStore) -> bool {
+    let tail = rows.tail(number);
+    let row = rows.get(number);
+    let is_same_custom = row.custom(tail) == update.custom;
+    let is_same = is_same_custom
+        && row.state == update.target
+        && row.broker == update.broker
+        && row.event_timestamp == update.timestamp;
+    if !is_same_custom {
+        let mut changed: Vec<u8> = crate::row::epochs_of(row, tail).to_vec();
+        changed.extend_from_slice(update.custom.unwrap_or_default());
+        let changed: Tail = changed.into_boxed_slice();
+        rows.set_tail(number, changed);
+    }
+    let row = rows.get_mut(number);
+    row.state = update.target;
+    row.broker = update.broker;
+    row.event_timestamp = update.timestamp;
+    row.has_custom = update.custom.is_some();
+    is_same
+}

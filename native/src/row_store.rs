@@ -1,0 +1,144 @@
+//! All rows of a shard, by number and by segment id.
+//!
+//! Rows stand in blocks that never move, and the ids in many small tables: no growth takes long.
+
+use std::hash::BuildHasher;
+
+use foldhash::quality::RandomState;
+use hashbrown::HashTable;
+
+use crate::row::{NewRow, Row, RowNo, Tail, Uuid};
+
+const BLOCK_ROWS: usize = 512;
+const TABLES: usize = 64;
+
+pub struct RowStore {
+    blocks: Vec<Vec<Row>>,
+    free: Vec<RowNo>,
+    count: usize,
+    hasher: RandomState,
+    ids: Vec<HashTable<RowNo>>,
+    tails: HashTable<(RowNo, Tail)>,
+}
+
+impl RowStore {
+    pub fn new() -> Self {
+        RowStore {
+            blocks: Vec::new(),
+            free: Vec::new(),
+            count: 0,
+            hasher: RandomState::default(), // drawn anew: no stranger can choose ids that collide
+            ids: (0..TABLES).map(|_| HashTable::new()).collect(),
+            tails: HashTable::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.count - self.free.len()
+    }
+
+    #[inline]
+    pub fn get(&self, number: RowNo) -> &Row {
+        let number = number as usize;
+        &self.blocks[number / BLOCK_ROWS][number % BLOCK_ROWS]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, number: RowNo) -> &mut Row {
+        let number = number as usize;
+        &mut self.blocks[number / BLOCK_ROWS][number % BLOCK_ROWS]
+    }
+
+    /// Returns the tail of a row; empty for nearly all.
+    #[inline]
+    pub fn tail(&self, number: RowNo) -> &[u8] {
+        if !self.get(number).has_tail() {
+            return &[];
+        }
+        let hash = self.hasher.hash_one(number);
+        self.tails.find(hash, |(no, _)| *no == number).map_or(&[], |(_, tail)| tail)
+    }
+
+    #[inline]
+    fn hash_of(&self, partition: u32, uuid: &Uuid) -> u64 {
+        self.hasher.hash_one((partition, uuid))
+    }
+
+    #[inline]
+    pub fn find(&self, partition: u32, uuid: &Uuid) -> Option<RowNo> {
+        let hash = self.hash_of(partition, uuid);
+        let table = &self.ids[hash as usize % TABLES];
+        table
+            .find(hash, |&number| {
+                let row = self.get(number);
+                row.uuid == *uuid && row.partition == partition
+            })
+            .copied()
+    }
+
+    /// Adds a row whose id is not there yet.
+    pub fn insert(&mut self, new: NewRow) -> RowNo {
+        let NewRow { row, tail } = new;
+        let hash = self.hash_of(row.partition, &row.uuid);
+        let number = match self.free.pop() {
+            Some(number) => {
+                *self.get_mut(number) = row;
+                number
+            }
+            None => self.push(row),
+        };
+        let (blocks, hasher) = (&self.blocks, &self.hasher);
+        self.ids[hash as usize % TABLES].insert_unique(hash, number, |&other| {
+            let row = &blocks[other as usize / BLOCK_ROWS][other as usize % BLOCK_ROWS];
+            hasher.hash_one((row.partition, &row.uuid))
+        });
+        self.set_tail(number, tail);
+        number
+    }
+
+    fn push(&mut self, row: Row) -> RowNo {
+        let number = self.count;
+        if number % BLOCK_ROWS == 0 {
+            self.blocks.push(Vec::with_capacity(BLOCK_ROWS));
+        }
+        self.blocks[number / BLOCK_ROWS].push(row);
+        self.count += 1;
+        number as RowNo
+    }
+
+    pub fn set_tail(&mut self, number: RowNo, tail: Tail) {
+        let hasher = &self.hasher;
+        let hash = hasher.hash_one(number);
+        match self.tails.find_entry(hash, |(no, _)| *no == number) {
+            Ok(entry) if tail.is_empty() => drop(entry.remove()),
+            Ok(mut entry) => entry.get_mut().1 = tail,
+            Err(_) if tail.is_empty() => (),
+            Err(_) => {
+                self.tails.insert_unique(hash, (number, tail), |(no, _)| hasher.hash_one(no));
+            }
+        }
+    }
+
+    pub fn remove(&mut self, number: RowNo) {
+        let (partition, uuid) = {
+            let row = self.get(number);
+            (row.partition, row.uuid)
+        };
+        let hash = self.hash_of(partition, &uuid);
+        if self.get(number).has_tail() {
+            self.set_tail(number, Tail::default());
+        }
+        let table = &mut self.ids[hash as usize % TABLES];
+        if let Ok(entry) = table.find_entry(hash, |&other| other == number) {
+            entry.remove();
+            self.free.push(number);
+        }
+    }
+
+    /// Returns the heap bytes that are held, but for tails.
+    pub fn held_bytes(&self) -> usize {
+        self.blocks.len() * BLOCK_ROWS * size_of::<Row>()
+            + self.ids.iter().map(HashTable::allocation_size).sum::<usize>()
+            + self.tails.allocation_size()
+    }
+}

@@ -1,0 +1,438 @@
+//! The core as Python sees it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+
+use crate::apply::{Counts, Slice, Stop, Walk};
+use crate::bytes::Reader;
+use crate::image::{self, Frozen};
+use crate::listing::{FrozenPartition, Listed, RowListing};
+use crate::partition::{Delete, Partition, Update};
+use crate::row::{Row, RowNo, STARTED, Uuid, read_row};
+use crate::row_store::RowStore;
+use crate::state::State;
+use crate::verdict::Verdict;
+
+pub struct Inner {
+    pub state: State,
+    walk: Option<Walk>,
+}
+
+pub type Shared = Mutex<Inner>;
+
+/// A panic leaves the state as it was at a record's edge or refused by `validate`; it is shown once
+/// to the caller, and others go on.
+pub fn locked(shared: &Shared) -> MutexGuard<'_, Inner> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+type Pair<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+/// Returns id and row, as Python's engine holds them.
+pub fn pair<'py>(py: Python<'py>, row: &Row, tail: &[u8]) -> Pair<'py> {
+    let mut bytes = Vec::with_capacity(row.written_len(tail));
+    row.write(tail, &mut bytes);
+    (PyBytes::new(py, &row.uuid), PyBytes::new(py, &bytes))
+}
+
+fn uuid_of(bytes: &[u8]) -> PyResult<Uuid> {
+    bytes.try_into().map_err(|_| PyValueError::new_err("a uuid has 16 bytes"))
+}
+
+/// One metadata partition.
+#[pyclass(frozen, module = "rlmm_native", name = "Core")]
+pub struct Core {
+    shared: Arc<Shared>,
+}
+
+impl Core {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        locked(&self.shared)
+    }
+
+    fn of<T>(&self, key: &[u8], ask: impl FnOnce(&Partition, &RowStore) -> T) -> Option<T> {
+        let inner = self.inner();
+        inner.state.get(key).map(|partition| ask(partition, &inner.state.rows))
+    }
+
+    fn of_epoch<T>(&self, key: &[u8], epoch: i32, ask: impl FnOnce(&crate::epoch::Epoch, &RowStore) -> T) -> Option<T> {
+        self.of(key, |partition, rows| partition.epoch(epoch).map(|entry| ask(entry, rows))).flatten()
+    }
+
+    fn shown<'py>(&self, py: Python<'py>, inner: &Inner, number: RowNo) -> Pair<'py> {
+        pair(py, inner.state.rows.get(number), inner.state.rows.tail(number))
+    }
+}
+
+#[pymethods]
+impl Core {
+    #[new]
+    fn new() -> Self {
+        Core { shared: Arc::new(Mutex::new(Inner { state: State::new(), walk: None })) }
+    }
+
+    /// Begins to read a record set, at byte `at`; no batch may begin below offset `floor`.
+    fn begin(&self, at: usize, floor: i64) {
+        self.inner().walk = Some(Walk::new(at, floor));
+    }
+
+    /// Applies some of `data`; `rlmm.metadata.native_shard` explains the answer.
+    #[expect(clippy::too_many_arguments, reason = "one call for each slice")]
+    fn apply<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyBytes>,
+        position: i64,
+        limit: Option<i64>,
+        events_max: Option<u64>,
+        budget_ns: u64,
+        holes_are_damage: bool,
+        keeps_passed: bool,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let bytes = data.as_bytes();
+        let mut slice = Slice {
+            data: bytes,
+            position,
+            limit,
+            events_left: events_max.unwrap_or(u64::MAX),
+            is_limited: events_max.is_some(),
+            until: Instant::now() + Duration::from_nanos(budget_ns),
+            holes_are_damage,
+            keeps_passed,
+            counts: Counts::default(),
+            entries: Vec::new(),
+            passed: Vec::new(),
+        };
+        let (stop, place, stopped) = py.detach(|| {
+            let mut inner = self.inner();
+            let Inner { state, walk } = &mut *inner;
+            let walk = walk.get_or_insert_with(|| Walk::new(0, 0));
+            let stop = slice.apply(walk, state);
+            let last = walk.last.map(|last| last.start);
+            let timestamp = walk.closed.then_some(walk.timestamp);
+            let stopped = (stop == Stop::Value).then(|| Slice::stopped_at(walk, bytes)).flatten();
+            (stop, (walk.at, walk.floor, last, timestamp), stopped)
+        });
+        let cut = |range: &std::ops::Range<usize>| PyBytes::new(py, &bytes[range.clone()]);
+        let entries = PyList::new(py, slice.entries.iter().map(|one| (one.offset, one.verdict, cut(&one.value))))?;
+        let passed = PyList::new(py, slice.passed.iter().map(|(offset, value)| (*offset, value.as_ref().map(cut))))?;
+        let stopped = stopped.map(|(offset, value)| (offset, value.as_ref().map(cut)));
+        let counts = &slice.counts;
+        let counts = (
+            counts.applied,
+            counts.control,
+            counts.missing,
+            counts.redelivered,
+        );
+        (stop as u8, slice.position, place, counts, entries, passed, stopped).into_pyobject(py)
+    }
+
+    /// Steps over the value that stopped `apply`.
+    fn pass_value(&self, data: &[u8]) {
+        if let Some(walk) = &mut self.inner().walk {
+            Slice::pass_value(walk, data);
+        }
+    }
+
+    /// Returns whether the core knows `key` beyond a deletion that is finished.
+    fn has(&self, key: &[u8]) -> bool {
+        self.inner().state.find(key).is_some()
+    }
+
+    fn knows(&self, key: &[u8]) -> bool {
+        let inner = self.inner();
+        inner.state.find(key).is_some() || inner.state.ended(key).is_some()
+    }
+
+    fn count(&self) -> usize {
+        self.inner().state.count()
+    }
+
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let inner = self.inner();
+        PyList::new(py, inner.state.keys().into_iter().map(|key| PyBytes::new(py, key)))
+    }
+
+    fn add(&self, key: &[u8], uuid: &[u8], row: &[u8]) -> PyResult<Verdict> {
+        let mut inner = self.inner();
+        let number = inner.state.ensure(key);
+        let new = read_row(uuid_of(uuid)?, number, row).ok_or_else(|| PyValueError::new_err("not a row"))?;
+        let Some((partition, rows)) = inner.state.partition_and_rows(number) else {
+            return Err(PyValueError::new_err("no such partition"));
+        };
+        Ok(partition.add(new, rows))
+    }
+
+    /// Applies an update; `writer` and `custom` are as in a record.
+    fn update(
+        &self,
+        key: &[u8],
+        uuid: &[u8],
+        target: u8,
+        writer: &[u8],
+        custom: &[u8],
+        offset: i64,
+    ) -> PyResult<Option<Verdict>> {
+        let uuid = uuid_of(uuid)?;
+        let update = update_of(target, writer, custom).ok_or_else(|| PyValueError::new_err("not an update"))?;
+        let mut inner = self.inner();
+        let Some(number) = inner.state.find(key) else { return Ok(None) };
+        let found = inner.state.partition_and_rows(number);
+        Ok(found.map(|(partition, rows)| partition.update(&uuid, &update, offset, rows)))
+    }
+
+    fn put_delete(&self, key: &[u8], state: u8, broker: i32, timestamp: i64) -> Verdict {
+        self.inner().state.put_delete(key, Delete { state, broker, timestamp })
+    }
+
+    fn row<'py>(&self, py: Python<'py>, key: &[u8], uuid: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let uuid = uuid_of(uuid)?;
+        let inner = self.inner();
+        let found = inner.state.find(key).and_then(|number| inner.state.rows.find(number, &uuid));
+        Ok(found.map(|number| self.shown(py, &inner, number).1))
+    }
+
+    fn row_for<'py>(&self, py: Python<'py>, key: &[u8], epoch: i32, offset: i64) -> Option<Pair<'py>> {
+        let inner = self.inner();
+        let entry = inner.state.get(key)?.epoch(epoch)?;
+        let number = entry.lookup(offset, &inner.state.rows)?;
+        Some(self.shown(py, &inner, number))
+    }
+
+    fn next_with_txn_index<'py>(
+        &self,
+        py: Python<'py>,
+        key: &[u8],
+        epoch: i32,
+        offset: i64,
+    ) -> Option<Pair<'py>> {
+        let mut inner = self.inner();
+        let partition = inner.state.find(key)?;
+        let (partition, rows) = inner.state.partition_and_rows(partition)?;
+        let number = partition.epoch_mut(epoch)?.next_with_txn_index(offset, rows)?;
+        Some(self.shown(py, &inner, number))
+    }
+
+    fn highest(&self, key: &[u8], epoch: i32) -> Option<i64> {
+        self.of_epoch(key, epoch, |entry, _| entry.highest).flatten()
+    }
+
+    fn size(&self, key: &[u8]) -> i64 {
+        self.of(key, |partition, _| partition.size_bytes).unwrap_or(0)
+    }
+
+    fn size_of_epoch(&self, key: &[u8], epoch: i32) -> i64 {
+        self.of_epoch(key, epoch, |entry, _| entry.size_bytes).unwrap_or(0)
+    }
+
+    fn counts(&self, key: &[u8]) -> (u32, u32, u32) {
+        self.of(key, |partition, _| partition.counts.into()).unwrap_or_default()
+    }
+
+    /// Returns state, broker and timestamp of the last deletion event.
+    fn delete(&self, key: &[u8]) -> Option<(u8, i32, i64)> {
+        let inner = self.inner();
+        let found = inner.state.get(key).and_then(|partition| partition.delete);
+        found.or_else(|| inner.state.ended(key)).map(|delete| (delete.state, delete.broker, delete.timestamp))
+    }
+
+    /// Returns slots, other ids and the watermark of one leader epoch.
+    #[expect(clippy::type_complexity, reason = "three answers")]
+    fn epoch_view<'py>(
+        &self,
+        py: Python<'py>,
+        key: &[u8],
+        epoch: i32,
+    ) -> Option<(Vec<(i64, Bound<'py, PyBytes>)>, Vec<Bound<'py, PyBytes>>, Option<i64>)> {
+        self.of_epoch(key, epoch, |entry, rows| {
+            let id = |number: RowNo| PyBytes::new(py, &rows.get(number).uuid);
+            let slots = entry.slots.iter().map(|(offset, number)| (offset, id(number))).collect();
+            (slots, entry.unreferenced.iter().map(id).collect(), entry.highest)
+        })
+    }
+
+    fn listing(&self, py: Python<'_>, key: &[u8], epoch: Option<i32>) -> RowListing {
+        py.detach(|| RowListing::new(self.of(key, |partition, rows| listed(partition, rows, epoch)).unwrap_or_default()))
+    }
+
+    /// Returns whether there is anything to list.
+    fn lists(&self, key: &[u8], epoch: Option<i32>) -> bool {
+        let ask = |partition: &Partition, _: &RowStore| match epoch {
+            None => partition.row_count() > 0,
+            Some(epoch) => partition.row_count() > 0 && partition.epoch(epoch).is_some(),
+        };
+        self.of(key, ask).unwrap_or(false)
+    }
+
+    fn order_begin(&self, key: &[u8], epoch: Option<i32>) -> bool {
+        let mut inner = self.inner();
+        let Some(number) = inner.state.find(key) else { return false };
+        let Some((partition, rows)) = inner.state.partition_and_rows(number) else { return false };
+        let ahead = match epoch {
+            None => partition.rows(rows).collect(),
+            Some(epoch) => match partition.epoch(epoch) {
+                Some(entry) => entry.listed().collect(),
+                None => return false,
+            },
+        };
+        let number = partition.number;
+        partition.orders.get_or_insert_default().begin(epoch, number, ahead);
+        true
+    }
+
+    fn order_is_kept(&self, key: &[u8], epoch: Option<i32>) -> bool {
+        self.of(key, |partition, _| partition.orders.as_ref().is_some_and(|orders| orders.has(epoch))).unwrap_or(false)
+    }
+
+    fn order_drop(&self, key: &[u8], epoch: Option<i32>) {
+        let mut inner = self.inner();
+        let Some(number) = inner.state.find(key) else { return };
+        let Some((partition, _)) = inner.state.partition_and_rows(number) else { return };
+        if let Some(orders) = &mut partition.orders {
+            orders.drop_order(epoch);
+            if orders.is_empty() {
+                partition.orders = None;
+            }
+        }
+    }
+
+    /// Returns the rows behind `after`, one more than `limit` where there are more; `None` while
+    /// the order is being made.
+    fn page<'py>(
+        &self,
+        py: Python<'py>,
+        key: &[u8],
+        epoch: Option<i32>,
+        after: Option<(i64, [u8; 16])>,
+        limit: usize,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        let mut inner = self.inner();
+        let Some(number) = inner.state.find(key) else { return Ok(None) };
+        let Some((partition, rows)) = inner.state.partition_and_rows(number) else { return Ok(None) };
+        let Some(mut orders) = partition.orders.take() else { return Ok(None) };
+        let found = orders.page(epoch, after, limit, rows, |number| partition.strays_of(number).to_vec());
+        partition.orders = Some(orders);
+        let Some(found) = found else { return Ok(None) };
+        let shown = found.into_iter().map(|number| self.shown(py, &inner, number));
+        PyList::new(py, shown.collect::<Vec<_>>()).map(Some)
+    }
+
+    /// Begins to copy a user partition; `None` where it is not known.
+    fn freeze(&self, key: &[u8]) -> Option<FrozenPartition> {
+        let inner = self.inner();
+        let delete = match inner.state.get(key) {
+            Some(partition) => partition.delete,
+            None => Some(inner.state.ended(key)?),
+        };
+        Some(FrozenPartition::new(self.shared.clone(), key, Frozen::begin(key, delete)))
+    }
+
+    /// Replaces one user partition by its image; returns its key, or `None` for an image that no
+    /// engine writes.
+    fn import_partition<'py>(&self, py: Python<'py>, image: &Bound<'py, PyBytes>) -> Option<Bound<'py, PyBytes>> {
+        let bytes = image.as_bytes();
+        let key = py.detach(|| {
+            let read = image::read(bytes)?;
+            let key = read.key;
+            image::take_over(read, &mut self.inner().state);
+            Some(key)
+        })?;
+        Some(PyBytes::new(py, key))
+    }
+
+    /// Returns key, leader epoch and watermark, where any copy was ever finished.
+    fn watermarks<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, i32, i64)> {
+        let inner = self.inner();
+        let mut found = Vec::new();
+        for partition in inner.state.partitions() {
+            for entry in &partition.epochs {
+                if let Some(highest) = entry.highest {
+                    found.push((PyBytes::new(py, &partition.key), entry.epoch, highest));
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns how many segments there are by state, their bytes, and the oldest time of an open one.
+    fn totals(&self, py: Python<'_>) -> ((u64, u64, u64), i64, Option<i64>) {
+        py.detach(|| {
+            let inner = self.inner();
+            let (mut counts, mut size, mut oldest) = ([0_u64; 3], 0, None);
+            for partition in inner.state.partitions() {
+                for (total, count) in counts.iter_mut().zip(partition.counts) {
+                    *total += u64::from(count);
+                }
+                size += partition.size_bytes;
+                let of_open = partition.open.iter().map(|number| inner.state.rows.get(number).event_timestamp).min();
+                oldest = [oldest, of_open].into_iter().flatten().min();
+            }
+            (counts.into(), size, oldest)
+        })
+    }
+
+    /// Returns key and fault of each derived part that is not what it should be.
+    fn violations<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, String)> {
+        let inner = self.inner();
+        let rows = &inner.state.rows;
+        let mut found = Vec::new();
+        for partition in inner.state.partitions() {
+            let of_epochs = partition.epochs.iter().flat_map(|entry| entry.violations(rows));
+            let open = partition.rows(rows).filter(|&number| rows.get(number).state == STARTED).count();
+            let wrong_open = (open != partition.open.len()).then(|| format!("{} open copies are noted, there are {open}", partition.open.len()));
+            found.extend(of_epochs.chain(wrong_open).map(|fault| (PyBytes::new(py, &partition.key), fault)));
+        }
+        found
+    }
+
+    /// Forgets everything.
+    fn clear(&self, py: Python<'_>) {
+        let former = std::mem::replace(&mut self.inner().state, State::new());
+        py.detach(|| drop(former));
+    }
+
+    /// Returns the heap bytes that the state holds, but for custom metadata and further epochs.
+    fn held_bytes(&self) -> usize {
+        self.inner().state.held_bytes()
+    }
+}
+
+fn update_of<'a>(target: u8, writer: &[u8], custom: &'a [u8]) -> Option<Update<'a>> {
+    let mut reader = Reader::new(writer);
+    let (broker, timestamp) = (reader.i32()?, reader.i64()?);
+    let mut reader = Reader::new(custom);
+    let size = usize::try_from(reader.canonical_varint(5)?).ok()?;
+    let custom = match size {
+        0 => None,
+        _ => Some(reader.take(size - 1)?),
+    };
+    (target <= 3).then_some(Update { target, broker, timestamp, custom })
+}
+
+/// Returns the rows of a user partition with what they are sorted by: by start offset and id, or by
+/// Kafka's order of one leader epoch.
+fn listed(partition: &Partition, rows: &RowStore, epoch: Option<i32>) -> Vec<Listed> {
+    let shown = |key, number| {
+        let tail = rows.tail(number).into();
+        (key, rows.get(number).clone(), tail)
+    };
+    let Some(epoch) = epoch else {
+        let key = |number: RowNo| (rows.get(number).start, 0, 0, rows.get(number).uuid);
+        return partition.rows(rows).map(|number| shown(key(number), number)).collect();
+    };
+    let Some(entry) = partition.epoch(epoch) else { return Vec::new() };
+    let by_start = !entry.unreferenced.is_empty();
+    let slots = entry.slots.iter().enumerate().map(|(rank, (_, number))| {
+        let start = if by_start { rows.get(number).start } else { 0 };
+        shown((start, 0, rank as u64, [0; 16]), number)
+    });
+    let others = entry.unreferenced.iter().map(|number| {
+        let row = rows.get(number);
+        shown((row.start, 1, 0, row.uuid), number)
+    });
+    slots.chain(others).collect()
+}

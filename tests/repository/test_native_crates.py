@@ -1,0 +1,31 @@
+"""The crates of the native core: exact versions, and the contents that were built."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+
+from tests.support.repository import tree
+
+CRATES = tree.ROOT / "native/crates.txt"
+LOCK = tree.ROOT / "native/Cargo.lock"
+
+
+def test_crates_that_are_named_then_have_exact_versions() -> None:
+    """Every crate of Cargo.toml is pinned to the version of crates.txt."""
+    manifest = tomllib.loads((tree.ROOT / "native/Cargo.toml").read_text())
+    pinned = dict(line.split()[:2] for line in CRATES.read_text().splitlines())
+    for name, wanted in manifest["dependencies"].items():
+        version = wanted if isinstance(wanted, str) else wanted["version"]
+        assert version == f"={pinned[name]}"
+
+
+@pytest.mark.skipif(not LOCK.exists(), reason="the native core was not built in this tree")
+def test_crates_that_were_built_then_are_those_of_the_list() -> None:
+    """Cargo resolved the versions of crates.txt, with the same checksums."""
+    built = re.findall(
+        r'name = "(.+)"\nversion = "(.+)"\nsource = .*\nchecksum = "(.+)"', LOCK.read_text()
+    )
+    assert sorted(" ".join(one) for one in built) == CRATES.read_text().splitlines()
