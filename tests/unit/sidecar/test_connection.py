@@ -16,6 +16,7 @@ from rlmm.sidecar import connection
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.connection import ClientConnection
 from rlmm.sidecar.log_queries import _whole
+from rlmm.sidecar.request_scheduler import RequestScheduler
 from rlmm.sidecar.session import SessionContext
 from rlmm.sidecar.settings import AssignmentLimits, SidecarSettings
 from rlmm.sidecar.statistics import FrameServerCounters
@@ -66,6 +67,7 @@ class Wire:
             lambda _: {},
             "test",
             "serve",
+            turns=RequestScheduler(lambda: 0.0),
         )
         self.connection = ClientConnection(
             around, lambda _: Peer("unix"), lambda _: True, lambda _: None, lambda _: None
