@@ -262,8 +262,9 @@ class Service:
                 continue
             if theirs.cluster_id != identity.cluster_id:
                 continue
+            both = " and ".join(sorted((other, name)))
             msg = (
-                f"{other} and {name} follow one and the same log, metadata topic "
+                f"{both} follow one and the same log, metadata topic "
                 f"{identity.topic_id} of cluster {identity.cluster_id}: name it once"
             )
             if other not in self._late or name in self._late:

@@ -265,7 +265,7 @@ async def test_service_when_a_configured_log_is_reached_last_then_the_late_engin
     gate.set()
     await ready(service, "configured")
     assert sorted(service.engines) == ["configured", "other"]
-    with pytest.raises(Stopped, match="late and configured follow one and the same log"):
+    with pytest.raises(Stopped, match="configured and late follow one and the same log"):
         late.reads.segments(tp())
     await ready(service, "other")
     task.cancel()
