@@ -80,9 +80,13 @@ class SimulatedTopic(MemoryTopic):
         return base_offset
 
     def cut(self, place: int, from_offset: int) -> int:
-        """Elect a leader that lacks the records from *from_offset* on; return where it ends."""
+        """
+        Elect a leader that lacks the records from *from_offset* on; return where it ends. That is
+        right behind a batch: what the cleaner emptied is not at the end of a log.
+        """
         held = self.partitions[place]
-        held.truncate_tail(from_offset)
+        ends = (batch.last_offset + 1 for batch in held.batches if batch.last_offset < from_offset)
+        held.truncate_tail(max(ends, default=held.log_start))
         held.begin_epoch()
         self.history(place).cut(held.next_offset, self._now_s())
         held.bell.ring()
