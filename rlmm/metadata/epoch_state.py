@@ -168,7 +168,7 @@ class EpochState:
         try:
             skips.catch_up(self.slots, rows)
         except BaseException:
-            self.skips = None  # to be made anew, by whoever asks next
+            self.skips = None  # the next look-up that needs them makes them anew
             raise
         return skips
 

@@ -11,7 +11,6 @@ from rlmm.metadata.image import SHARD_HEAD, SHARD_MAGIC, SHARD_VERSION
 from rlmm.metadata.image_reading import read_partition_image
 from rlmm.metadata.native_partitions import CorePartition
 from rlmm.metadata.paging import KeptOrder, Page, PageKey
-from rlmm.metadata.report import ShardStatistics, Tally
 from rlmm.metadata.row import segment_of
 from rlmm.metadata.shard import EpochLookup
 from rlmm.metadata.varint import encode_varint
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.misplaced import MisplacedPartitions
     from rlmm.metadata.page_order_cache import PageOrderCache
-    from rlmm.metadata.report import Counters, ReportDraft
     from rlmm.metadata.segment import SegmentMetadata
 
 
@@ -34,8 +32,6 @@ class NativeAnswers:
     misplaced: MisplacedPartitions
     _core: Core
     _order_cache: PageOrderCache
-    _counters: Counters
-    _unreported: ReportDraft | None
     _orders: dict[bytes, dict[int | None, CoreOrder]]
 
     def _state(self, partition: TopicIdPartition) -> CorePartition:
@@ -192,31 +188,8 @@ class NativeAnswers:
                 found.append(f"{partition}: {error}")
         return found
 
-    def statistics(self) -> ShardStatistics:
-        counters = self._counters
-        tally, redelivered = Tally(), counters.redelivered
-        tally.add(counters.tally)
-        if self._unreported is not None:
-            tally.add(self._unreported.tally)
-            redelivered += self._unreported.redelivered
-        (started, finished, being_deleted), size_bytes, oldest_ms = self._core.totals()
-        return ShardStatistics(
-            self.partition,
-            self.position,
-            self.user_partitions,
-            started,
-            finished,
-            being_deleted,
-            size_bytes,
-            tally,
-            redelivered,
-            dict(counters.rejected),
-            dict(counters.undecodable),
-            dict(counters.remarks),
-            oldest_ms,
-            counters.last_timestamp_ms,
-            len(self.misplaced),
-        )
+    def _totals(self) -> tuple[tuple[int, int, int], int, int | None]:
+        return self._core.totals()
 
 
 class CoreOrder(KeptOrder):

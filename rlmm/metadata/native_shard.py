@@ -67,7 +67,7 @@ class NativeShard(NativeAnswers, PythonShard):  # type: ignore[misc]  # other st
     def import_partition(self, image: bytes) -> TopicIdPartition:
         key = self._core.import_partition(image)
         if key is None:
-            read_partition_image(image)  # says what is wrong
+            read_partition_image(image)  # its error names the fault
             msg = f"state image of {len(image)} bytes: the native core refuses it"
             raise ImageCorrupt(msg)
         partition = decode_partition_key(key)

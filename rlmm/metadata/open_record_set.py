@@ -70,7 +70,7 @@ class OpenRecordSet:
         self.last_start = -1
         """The byte where the last batch begins that was found; -1 before the first."""
         self.stop = start
-        """The byte behind what is open, or behind what was open last."""
+        """The byte behind the batches that are open, or that were open last."""
         self.is_cut = False
         """Whether the walk ended in something that is no whole batch, which was not passed."""
 

@@ -204,24 +204,30 @@ class ShardAnswers:
         if self._unreported is not None:
             tally.add(self._unreported.tally)
             redelivered += self._unreported.redelivered
-        started, finished, being_deleted = self.segment_counts()
+        (started, finished, being_deleted), size_bytes, oldest_ms = self._totals()
         return ShardStatistics(
             self.partition,
             self.position,
-            len(self._states) + len(self._ended),
+            self.user_partitions,
             started,
             finished,
             being_deleted,
-            sum(state.size_bytes for state in self._states.values()),
+            size_bytes,
             tally,
             redelivered,
             dict(counters.rejected),
             dict(counters.undecodable),
             dict(counters.remarks),
-            oldest_started_ms(self._states.values()),
+            oldest_ms,
             counters.last_timestamp_ms,
             len(self.misplaced),
         )
+
+    def _totals(self) -> tuple[tuple[int, int, int], int, int | None]:
+        """Return the segments by state, their bytes, and the time of the oldest open copy."""
+        states = self._states.values()
+        size_bytes = sum(state.size_bytes for state in states)
+        return self.segment_counts(), size_bytes, oldest_started_ms(states)
 
 
 def _found(

@@ -71,7 +71,7 @@ class UncleanTopic:
         return found[0].leader
 
     async def leave_alone(self) -> None:
-        """Take the follower away: from now on the leader has what nobody else has."""
+        """Take the follower away: from now on the leader alone has new records."""
         leader = await self.leader()
         await self.take(_other(leader))
         await self._until_in_sync({leader})

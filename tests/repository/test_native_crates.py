@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 
@@ -22,7 +23,10 @@ def test_crates_that_are_named_then_have_exact_versions() -> None:
         assert version == f"={pinned[name]}"
 
 
-@pytest.mark.skipif(not LOCK.exists(), reason="the native core was not built in this tree")
+@pytest.mark.skipif(
+    not LOCK.exists() and "CI" not in os.environ,
+    reason="the native core was not built in this tree: `make native` builds it, with cargo",
+)
 def test_crates_that_were_built_then_are_those_of_the_list() -> None:
     """Cargo resolved the versions of crates.txt, with the same checksums."""
     built = re.findall(

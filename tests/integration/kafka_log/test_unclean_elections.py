@@ -270,7 +270,7 @@ class Writers:
 async def test_writers_when_leaders_are_lost_again_and_again_then_hear_of_their_own_events(
     topic: UncleanTopic, tmp_path: Path
 ) -> None:
-    """What is told as applied was read by the service; in the end its answers are a replay."""
+    """The service has read each event that it calls applied; at the end it answers as a replay."""
     service = Service(topic, tmp_path, SELDOM)
     async with service.run():
         async with asyncio.TaskGroup() as tasks:

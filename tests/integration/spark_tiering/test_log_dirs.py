@@ -75,7 +75,7 @@ def test_file_of_a_log_dir_when_it_is_a_pipe_then_refused_at_once(log_dir: Path,
 
 @pytest.mark.timeout(60)
 def test_partition_when_its_topic_id_is_in_a_pipe_then_unusable(log_dir: Path) -> None:
-    """A pipe in place of partition.metadata makes one partition unusable, and nobody waits."""
+    """A pipe in place of partition.metadata makes one partition unusable, and no command hangs."""
     path = add_partition(log_dir) / "partition.metadata"
     path.unlink()
     os.mkfifo(path)

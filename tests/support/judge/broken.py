@@ -255,7 +255,7 @@ FAULTS: Final[dict[str, Callable[[], tuple[Change, ...]]]] = {
     "hidden segment": lambda: ((ShardAnswers, "page", _without_deleted),),
     "look-up of the next segment": lambda: ((ShardAnswers, "row_for", _next_segment),),
     "falling watermark": lambda: ((ShardAnswers, "highest_offset", _highest_present),),
-    "size of what is gone": lambda: ((ShardAnswers, "size", _size_with_a_rest),),
+    "size of deleted segments": lambda: ((ShardAnswers, "size", _size_with_a_rest),),
     "custom metadata forgotten": lambda: ((partition_state, "updated_row", _forgets_custom),),
     "unfinished copy found": lambda: ((ShardAnswers, "row_for", _any_state),),
     "deletion without effect": lambda: ((PartitionState, "_finish_delete", _nothing),),

@@ -50,7 +50,7 @@ NOTHING_HAPPENED: Final = (
 OUTCOME_UNKNOWN: Final = (AppendUncertain, Unresolved)
 EPOCH: Final = 0
 EARLY_US: Final = 10_000_000
-"""An observer reads what is written, its owner what is synced: the owner's answers may be older."""
+"""An observer reads batches that its owner has not synced: the owner's answers may be older."""
 RECONNECT: Final = Pauses(0.01, 0.1)
 
 

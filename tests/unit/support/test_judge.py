@@ -90,7 +90,7 @@ PLANTED = {
     "an unfinished copy found": in_turn((ADD, OK), (FindSegment(0), STARTED)),
     "a deleted copy found": in_turn(*COPIED, (DELETE, OK), (FindSegment(0), FINISHED)),
     "a hidden segment": in_turn(*COPIED, (DELETE, OK), (ListSegments(), ())),
-    "a size of what is gone": in_turn((ADD, OK), (DELETE, OK), (GONE, OK), (RemoteLogSize(), 1024)),
+    "a deleted copy's size": in_turn((ADD, OK), (DELETE, OK), (GONE, OK), (RemoteLogSize(), 1024)),
     "a partition that is unknown again": in_turn(*COPIED, (HighestOffset(), Answer.UNKNOWN)),
     "an answer about a deleted partition": in_turn(
         (ADD, OK), (MARK, OK), (DeletePartition(PartitionDeleteState(1)), OK), (END, OK),
