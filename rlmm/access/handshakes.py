@@ -159,6 +159,8 @@ class _Arriving(asyncio.Protocol):
         if self.is_lost:
             return
         protocol = self._make()
+        # Above it the socket is not read; by itself each connection keeps up to half a MiB.
+        encrypted.set_read_buffer_limits(high=READ_BYTES)  # type: ignore[attr-defined]
         encrypted.set_protocol(protocol)
         protocol.connection_made(encrypted)
         early = memoryview(self._early)

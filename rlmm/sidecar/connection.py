@@ -179,7 +179,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._resume_reading()
 
     def eof_received(self) -> None:
-        """Return nothing, so that the transport closes at once."""
+        """Let the transport close at once."""
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True

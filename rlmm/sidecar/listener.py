@@ -39,8 +39,9 @@ _log = logging.getLogger(__name__)
 _FILES_KEPT = 512
 """Files that the process needs beside connections: its log, snapshots, connections to brokers."""
 _BACKLOG = 1_024
-_ACCEPTS = 32
-"""Connections that one turn of the event loop accepts: a few milliseconds of work."""
+_ACCEPTS = 8
+"""Connections that one turn of the event loop accepts: with what each sends at once, a millisecond
+or two."""
 _LOOKS = 8
 _LOOK_LEAST_S, _LOOK_MOST_S = 0.01, 1.0
 _REMOVE_S = 1.0

@@ -62,7 +62,8 @@ if TYPE_CHECKING:
     from rlmm.wire.methods import Method
 
 
-_RECEIVED_BYTES: Final = 256 * 1024
+LOOP_READ_BYTES: Final = 16 * 1024
+"""What the event loop gives at once, for TLS a record: small frames take five times their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class SessionContext:
     server: str
     mode: str
     turns: RequestScheduler = field(default_factory=RequestScheduler)
-    buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(_RECEIVED_BYTES)))
+    buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(LOOP_READ_BYTES)))
 
 
 class ClientSession:

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trustme
 
+from rlmm.access.handshakes import READ_BYTES
 from rlmm.access.settings import ClientCertificates, TlsVersion
 from rlmm.base.secret import Secret
 from rlmm.errors import NotPermitted
+from rlmm.sidecar.session import LOOP_READ_BYTES
+from rlmm.wire.messages import request_frame
 from tests.support.engines import World, until, until_open
 from tests.support.server.access_files import READER, TOKENS, Pki
 from tests.support.server.frame_servers import Listening, listening
@@ -275,3 +278,27 @@ async def test_session_of_an_old_authority_then_refused(pki: Pki, version: ssl.T
         except (ssl.SSLError, ConnectionError):
             answer = b""
         assert answer == b""
+
+
+async def test_client_when_it_takes_no_answers_then_little_is_kept_of_what_it_sends(
+    pki: Pki,
+) -> None:
+    """Two records of TLS and the requests of a third are kept; the rest waits at the sender."""
+
+    def of_server() -> sslproto.SSLProtocol:
+        found = [one for one in gc.get_objects() if isinstance(one, sslproto.SSLProtocol)]
+        (of_server,) = [one for one in found if vars(one)["_server_side"]]
+        return of_server
+
+    async with serving(pki.door(tokens=Secret(TOKENS))) as served:
+        gc.collect()  # what other tests have left
+        async with connected(served.tcp, pki.client()) as client:
+            await client.hello(token=READER)
+            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            client.writer.write(request_frame(1, "status", []) * 10_000)
+            client.writer.write(request_frame(2, "ping", []) * 100_000)
+            await until(lambda: served.sidecar.statistics().connections["slow"] == 1)
+            tls = vars(of_server())
+            await until(lambda: tls["_ssl_reading_paused"])
+            assert tls["_incoming"].pending <= 2 * READ_BYTES
+            assert len(tls["_app_protocol"].get_buffer(-1)) <= LOOP_READ_BYTES
