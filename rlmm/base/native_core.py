@@ -29,7 +29,7 @@ class ShardEngine(StrEnum):
 @dataclass(frozen=True, slots=True)
 class EngineIdentity:
     name: ShardEngine
-    """`PYTHON` or `NATIVE`."""
+    """The engine itself, `python` or `native`: never `auto`."""
     version: str
     obstacle: str = ""
     """Why `auto` is not the native core; empty where it is, or where Python was chosen."""
