@@ -21,7 +21,7 @@ UPGRADE ?=
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## make .venv from constraints/dev.txt, or leave it when it is up to date
+setup: ## make .venv from constraints/dev.txt, or leave it when it is up to date; build native/ where cargo is
 	@sh tools/setup.sh python
 
 demo: setup ## the main job, on a fresh machine, in nine screens: a broker, copies by Spark, cold reads, kill, rebuild; leaves demo/report.html
@@ -76,14 +76,15 @@ judge: setup ## OPERATIONS (1000000) calls of clients of `rlmm serve`, which is 
 	@$(BIN)/python -m tests.support.judge --operations $(OPERATIONS) --kills $(KILLS)
 
 native: setup ## build the native core of the shard into .venv; needs cargo (Rust 1.85 or newer)
-	@command -v cargo >/dev/null || { echo "rlmm: needs cargo. Install Rust (https://rustup.rs)" >&2; exit 2; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ./native
+	@sh tools/native.sh
 
 plugin: ## build the broker's plugins into broker_adapter/java/build; needs Maven and a JDK, 17 or newer
 	mvn -B -q -f broker_adapter/java/pom.xml package
 
-dist: setup ## build the wheel and the sdist into dist/
+dist: setup ## build the wheels and the sdists of rlmm and, with cargo, of rlmm-native into dist/
 	$(BIN)/python -m build --no-isolation --outdir dist
+	@if command -v cargo >/dev/null; then $(BIN)/python -m build --no-isolation --outdir dist native; \
+	else echo "rlmm: needs cargo for rlmm-native, which is left out"; fi
 
 audit: setup ## look up known vulnerabilities of the pinned runtime, and write dist/sbom.json; needs the network
 	@mkdir -p dist
@@ -97,4 +98,4 @@ constraints: setup ## rewrite constraints/; UPGRADE=--upgrade also takes newer v
 	$(BIN)/python -m tools.constraints $(UPGRADE)
 
 clean: ## remove everything that is built or installed
-	rm -rf .venv build dist *.egg-info .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist *.egg-info native/build native/target native/*.egg-info native/Cargo.lock .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -55,6 +55,7 @@ class InjectedFaults:
 
 class StandInService:
     def __init__(self, partition_count: int = 4) -> None:
+        # Tests on it shall be the same on every machine, with the native core and without.
         self.shards = [PythonShard(number) for number in range(partition_count)]
         self.faults = InjectedFaults()
         self.shares: dict[int, Share] = {}

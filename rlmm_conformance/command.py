@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rlmm.base.native_core import ShardEngine
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.output import OUTPUTS
 from rlmm.errors import ConfigError
+from rlmm.metadata.engines import shard_type
 from rlmm_conformance.corpus import load_corpus, load_packaged
 from rlmm_conformance.engine import Suite
 from rlmm_conformance.exec_engine import ANSWER_TIMEOUT_MS, ExecEngine
@@ -25,7 +27,7 @@ from rlmm_conformance.serve import serve
 if TYPE_CHECKING:
     from rlmm_conformance.engine import EngineUnderTest
 
-ENGINES = ("python", "model", "exec:COMMAND")
+ENGINES = ("python", "native", "model", "exec:COMMAND")
 _EXEC = "exec:"
 _ENGINE_OPTION = click.option(
     "--engine",
@@ -33,7 +35,8 @@ _ENGINE_OPTION = click.option(
     default="python",
     show_default=True,
     metavar="|".join(ENGINES),
-    help="The implementation: this package's engine, the literal model of Kafka, or a command.",
+    help="The implementation: this package's engine in Python, its native core, the literal model "
+    "of Kafka, or a command.",
 )
 
 
@@ -125,6 +128,8 @@ def open_engine(name: str, answer_timeout_ms: int = ANSWER_TIMEOUT_MS) -> Engine
         return ExecEngine(name.removeprefix(_EXEC), answer_timeout_ms)
     if name == "python":
         return PythonEngine()
+    if name == "native":
+        return PythonEngine(shard_type(ShardEngine.NATIVE), name)
     if name == "model":
         return ModelEngine(frozenset({ConformanceRule.KAFKA_20932}))
     raise ConfigError(f"no engine {name!r}: choose one of {', '.join(ENGINES)}")

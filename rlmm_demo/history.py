@@ -6,18 +6,22 @@ import base64
 import json
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import click
 
 from rlmm.cli.common.output import print_table
 from rlmm.metadata.encoding import encode, encode_any
+from rlmm.metadata.engines import shard_type
 from rlmm.metadata.events import Event, SegmentUpdate
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.records.record_set import RecordSet
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
+
+if TYPE_CHECKING:
+    from rlmm.metadata.python_shard import PythonShard
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ def show_history() -> None:
 
 
 def _replay(history: RecordedHistory) -> list[PythonShard]:
-    shards = [PythonShard(at) for at in range(history.partition_count)]
+    shards = [shard_type()(at) for at in range(history.partition_count)]
     rows = []
     for record_set in history.record_sets:
         report = shards[record_set.partition].apply(record_set)
@@ -175,7 +179,7 @@ def _show_images(shards: list[PythonShard]) -> None:
         if not shard.position:
             continue
         image = shard.image()
-        same = PythonShard.from_image(image).image() == image
+        same = shard_type().from_image(image).image() == image
         rows.append((shard.partition, shard.position, len(image), "yes" if same else "NO"))
     print_table(
         "5. State images, written and read back",

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv from constraints/dev.txt, or leaves it when it is up to date.
+# Makes .venv from constraints/dev.txt, or leaves it when it is up to date; then the native core, where it can be built.
 #
 #   sh tools/setup.sh PREREQUISITE...      each one of: python java
 #
@@ -46,7 +46,7 @@ done
 version=$("$python" -c 'import platform; print(platform.python_version())')
 stamp="$version $(cat constraints/dev.txt pyproject.toml | "$python" -c 'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())')"
 if [ "$(cat .venv/.stamp 2>/dev/null)" = "$stamp" ]; then
-    exit 0
+    exec sh tools/native.sh --try
 fi
 
 packages=$(grep -c '^[a-z].*==' constraints/dev.txt)
@@ -62,3 +62,4 @@ fi
 PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . ||
     fail "could not install the project itself: see pip's words above"
 echo "$stamp" >.venv/.stamp
+exec sh tools/native.sh --try

@@ -14,6 +14,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `loop_call`: A call that a thread makes on an event loop, and waits for.
 - `loop_thread`: An event loop in a thread of its own, and blocking calls on it.
 - `loopback`: Whether an address is this machine.
+- `native_core`: The native core, and which engine of shards this process uses.
 - `old_names`: Modules that moved, under their old names, for one version.
 - `paused_reading`: Reading of a transport that is paused from its first byte on.
 - `private_files`: Owners and modes of files with secrets, and of the data folder.

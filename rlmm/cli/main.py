@@ -7,11 +7,13 @@ of the service failed, 6 a part did not stop in time.
 from __future__ import annotations
 
 import importlib
+import os
 from contextlib import suppress
 from typing import Any
 
 import click
 
+from rlmm.base.native_core import VARIABLE, choose_engine, engine_in_use, engine_named
 from rlmm.base.version import __version__
 from rlmm.cli.common.commands import SHORT_HELP, SUBCOMMANDS, WITH_OWN_VARIABLES
 from rlmm.cli.common.exit_codes import EXIT_INTERRUPTED, EXIT_USAGE, echo_traceback, error_line
@@ -99,6 +101,26 @@ class CommandGroup(click.Group):
             raise EngineUnfit(msg) from error
 
 
+def _choose_engine() -> None:
+    """Take the engine of the environment, for commands that load no configuration."""
+    said = os.environ.get(VARIABLE)
+    if said:
+        choose_engine(engine_named(said, VARIABLE))
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if not is_asked or ctx.resilient_parsing:
+        return
+    try:
+        _choose_engine()
+        click.echo(f"rlmm {__version__}, engine {engine_in_use()}")
+    except RlmmError as error:
+        click.echo(f"rlmm {__version__}")
+        click.echo(error_line(error), err=True)
+        ctx.exit(error.exit_code)
+    ctx.exit()
+
+
 @click.group(
     cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -106,7 +128,14 @@ class CommandGroup(click.Group):
     ".zshrc; _RLMM_COMPLETE=fish_source rlmm | source in fish. Flags of query "
     "commands are environment variables as well: RLMM_OUTPUT=json, RLMM_SEGMENTS_LIST_SORT=size.",
 )
-@click.version_option(__version__, prog_name="rlmm", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the versions of rlmm and of its engine and exit.",
+)
 @click.option(
     "--debug",
     "is_debug",
@@ -116,6 +145,7 @@ class CommandGroup(click.Group):
 )
 def cli(*, is_debug: bool) -> None:
     """Hold and answer the metadata of Kafka's tiered storage."""
+    _choose_engine()
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from rlmm.base.native_core import ShardEngine
 from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.metadata.assignment import Assignment
@@ -70,6 +71,11 @@ class ProcessSettings:
     partitions: tuple[str, ...] = ()
     """With `assignment = list`: metadata partitions, as numbers or ranges (`0-7`, both ends
     included), and user partitions as `TOPIC_ID:TOPIC-PARTITION`."""
+    engine: ShardEngine = ShardEngine.AUTO
+    """What holds the state: `native` is the core of `rlmm-native`, `python` needs nothing beside
+    rlmm, and `auto` is the core where it is installed in rlmm's version, else Python: an
+    installation without the core works. Both answer the same and read each other's snapshots.
+    `native` without the core ends the start."""
     shutdown_timeout_ms: int = 25_000
     """Longest time between the signal to stop and the end of the process; what has not ended by
     then is named. Below the 30 s after which Kubernetes kills."""

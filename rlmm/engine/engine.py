@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.doorbell import Doorbell
+from rlmm.base.native_core import engine_in_use
 from rlmm.engine.snapshot_wiring import EngineSnapshots
 from rlmm.engine.statistics import EngineStatistics, EngineStatus, standing_of
 from rlmm.errors import (
@@ -32,9 +33,9 @@ from rlmm.gate.settings import GateSettings
 from rlmm.log.history_reader import HistoryReader
 from rlmm.log.request_checks import require_timeout
 from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.engines import shard_type
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.page_order_cache import PageOrderCache
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.follower import FollowerContext
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.memory_budget import Budget, MemorySettings, measure_memory
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.base.clock import Clock
+    from rlmm.base.native_core import ShardEngine
     from rlmm.errors import Unresolved
     from rlmm.log.protocol import LogIdentity, MetadataLog
     from rlmm.log.shard_images import ShardImages
@@ -77,9 +79,10 @@ class EngineSettings:
 @dataclass(frozen=True, slots=True)
 class EngineParts:
     clock: Clock = SYSTEM_CLOCK
-    make_shard: Callable[[int, int], Shard] = field(
-        default_factory=lambda: partial(PythonShard, order_cache=PageOrderCache())
-    )
+    engine: ShardEngine | None = None
+    """What holds the state; `None`: what the process chose."""
+    make_shard: Callable[[int, int], Shard] | None = None
+    """Makes shards; `None`: those of *engine*."""
     measure_memory: Callable[[], MemoryUsage] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
     set_apart: Callable[[], None] = lambda: None
@@ -102,6 +105,10 @@ class Engine:
         """*snapshots* is the folder where the engine keeps states; `None` keeps none."""
         settings = settings or EngineSettings()
         parts = parts or EngineParts()
+        self._engine = engine_in_use(parts.engine)
+        make_shard = parts.make_shard or partial(
+            shard_type(parts.engine), order_cache=PageOrderCache()
+        )
         self._log = log
         self._settings = settings
         self._gate = Gate(
@@ -116,7 +123,7 @@ class Engine:
         self._snapshots: EngineSnapshots | None = None
         if snapshots is not None:
             self._snapshots = EngineSnapshots(
-                snapshots, settings.snapshot, parts.make_shard, parts.clock,
+                snapshots, settings.snapshot, make_shard, parts.clock,
                 parts.snapshot_disk, parts.set_apart,
             )  # fmt: skip
         context = FollowerContext(
@@ -126,7 +133,7 @@ class Engine:
             listener=self._gate,
             waits=self._offset_waits,
             restore=self._snapshots,
-            make_shard=parts.make_shard,
+            make_shard=make_shard,
             pace=ReplayScheduler(parts.set_apart),
             budget=self._budget,
             incidents=self.incidents,
@@ -371,7 +378,7 @@ class Engine:
             self._pump.identity, self._pump.assignment, self._pump.statistics(),
             self._gate.statistics(), self._offset_waits.statistics(), self._writer.statistics(),
             self.incidents.statistics(), self._budget.statistics(), restored, snapshots,
-            self._log.statistics(),
+            self._log.statistics(), self._engine,
         )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rlmm.base.native_core import EngineIdentity
     from rlmm.gate.admission import Gate
     from rlmm.gate.state import GateState
     from rlmm.gate.statistics import BarrierStatistics, GateStatistics, ShardGateStatistics
@@ -42,6 +43,7 @@ class EngineStatistics:
     snapshots: SnapshotWriterStatistics | None
     log: LogStatistics
     """Each kind of log has its own."""
+    engine: EngineIdentity
 
     @property
     def gates(self) -> Mapping[int, GateState]:

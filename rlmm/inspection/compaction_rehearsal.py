@@ -198,7 +198,7 @@ async def rehearse(
     progress: Progress | None = None,
 ) -> CleaningRehearsal:
     from rlmm.inspection.replay import PartitionReplay  # noqa: PLC0415  # not for --help
-    from rlmm.metadata.python_shard import PythonShard  # noqa: PLC0415
+    from rlmm.metadata.engines import shard_type  # noqa: PLC0415
 
     maker = KeyMaker(level.keys)
     first = PartitionReplay(log, place, topic.bound, timeout_s=timeout_s)
@@ -208,7 +208,7 @@ async def rehearse(
         records += happened.next_offset - happened.offset
         if level.number and _is_reached(happened, reach_ms):
             cleaner.see(happened, maker.key_of(happened))
-    left, kept = PythonShard(place), 0
+    left, kept = shard_type()(place), 0
     maker = KeyMaker(level.keys)
     second = PartitionReplay(log, place, ReplayEnd({place: first.end - 1}), timeout_s=timeout_s)
     async for happened in _all(second, progress):

@@ -82,10 +82,10 @@ class EventHistory:
     """Collects the history of the subject *sought* from the events of one metadata partition."""
 
     def __init__(self, sought: HistorySubject) -> None:
-        from rlmm.metadata.python_shard import PythonShard  # noqa: PLC0415  # not for --help
+        from rlmm.metadata.engines import shard_type  # noqa: PLC0415  # not for --help
 
         self._sought = sought
-        self._shard = PythonShard(0)
+        self._shard = shard_type()(0)
         self._pattern = sought.pattern()
 
     def wanted(self, value: bytes) -> bool:

@@ -215,9 +215,9 @@ class MomentDiff:
 
 
 def _alone(place: int, image: bytes | None) -> Shard:
-    from rlmm.metadata.python_shard import PythonShard  # noqa: PLC0415  # not for --help
+    from rlmm.metadata.engines import shard_type  # noqa: PLC0415  # not for --help
 
-    shard = PythonShard(place)
+    shard = shard_type()(place)
     if image is not None:
         shard.import_partition(image)
     return shard

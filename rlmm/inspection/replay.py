@@ -23,8 +23,8 @@ from rlmm.inspection.moment import PAGE, PartitionSummary, ReplayEnd, in_order, 
 from rlmm.log.request_checks import require_partition
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.decoding import decode
+from rlmm.metadata.engines import shard_type
 from rlmm.metadata.open_record_set import INFLATED_BYTES_MAX
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.report import Entry
 from rlmm.metadata.verdicts import APPLIED, Undecodable
 from rlmm.pump.damage_skipping import offset_behind
@@ -102,7 +102,7 @@ class PartitionReplay:
         self._given = shard
         self._bytes_max = bytes_max
         self._must_go_on = False
-        self.shard: Shard = PythonShard(place) if shard is None else shard
+        self.shard: Shard = shard_type()(place) if shard is None else shard
         self.log_start = 0
         """The log start offset: earlier events are not known."""
         self.end = 0
@@ -133,7 +133,7 @@ class PartitionReplay:
             raise LogTruncated(msg, self.log_start, found.high_watermark)
         if last is not None and self.end <= self.log_start and self.log_start > 0:
             raise self._nothing_left(f"up to offset {last}")
-        self.shard = PythonShard(self._place, self.log_start)
+        self.shard = shard_type()(self._place, self.log_start)
 
     def go_on(self, bound: ReplayEnd) -> None:
         """

@@ -70,6 +70,8 @@ class SourceStatus:
     """What else an operator has to know: folders that are missing, a service that observes."""
     left_out: str = ""
     """Says so where it was not given every metadata partition; one of the notes, too."""
+    engine: tuple[str, str] | None = None
+    """The name and version of what holds the state; `None` where the service does not say."""
 
     @property
     def assigned(self) -> list[MetadataPartitionStatus]:

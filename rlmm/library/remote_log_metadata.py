@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlmm.base.folder_lock import require_apart, snapshots_lock
+from rlmm.base.native_core import engine_in_use, engine_named
 from rlmm.base.threads import in_own_thread
-from rlmm.engine.engine import Engine
+from rlmm.engine.engine import Engine, EngineParts
 from rlmm.engine.part_group import in_time
 from rlmm.errors import Stopped, StopTimedOut, first_of
 from rlmm.library.blocking import BlockingMetadata
@@ -82,18 +83,24 @@ async def open_metadata(
     settings: EngineSettings | None = None,
     is_observer: bool = False,
     partition_count: int | None = None,
+    engine: str | None = None,
 ) -> AsyncIterator[RemoteLogMetadata]:
     """
     Follow *log* as long as the block runs, and answer from it. Known as `rlmm.open`.
 
     *log* is an open log, which its caller closes, or the folder of an embedded log, made with
     *partition_count* (50) metadata partitions. *snapshots* is a folder, where leaving writes a last
-    snapshot; without one every start reads the whole log. A failure of the reading is raised.
+    snapshot; without one every start reads the whole log. *engine* holds the state: `native`,
+    `python` or `auto`, the native core where it is installed; by default what the process chose,
+    and that is `auto`. A failure of the reading is raised.
 
     Raises `InvalidArgument` for what is no log, `FolderInUse` for a folder in use by a process, and
-    `ConfigError` for folders that cannot be used, such as one in the other.
+    `ConfigError` for folders that cannot be used, such as one in the other, and for a native core
+    that cannot be used.
     """
     require_openable(log, snapshots)
+    chosen = None if engine is None else engine_named(engine)
+    engine_in_use(chosen)  # refused before anything is opened
     async with AsyncExitStack() as opened:
         beside = None
         folder = log.folder if isinstance(log, FilesLog) else log
@@ -109,15 +116,16 @@ async def open_metadata(
             opened.push_async_callback(in_own_thread, "snapshots-lock", held.close)
             lock = snapshots_lock(Path(snapshots))
             await in_own_thread("snapshots-lock", partial(held.enter_context, lock))
-        engine = Engine(
+        followed = Engine(
             log,
             settings,
             assignment=assignment,
             snapshots=None if snapshots is None else Path(snapshots),
             is_observer=is_observer,
+            parts=EngineParts(engine=chosen),
         )
-        running = asyncio.create_task(_run(engine, beside), name="rlmm")
-        metadata = RemoteLogMetadata(engine, running)
+        running = asyncio.create_task(_run(followed, beside), name="rlmm")
+        metadata = RemoteLogMetadata(followed, running)
         try:
             yield metadata
         finally:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from rlmm.access.authentication import AccessStatistics
     from rlmm.base.duration_histogram import DurationStatistics
+    from rlmm.base.native_core import EngineIdentity
     from rlmm.broker_files.statistics import BrokerFilesCounters as BrokerLogFigures
     from rlmm.engine.service import ServiceStatistics
     from rlmm.engine.statistics import EngineStatistics
@@ -52,6 +53,7 @@ class PartitionMetrics:
 @dataclass(frozen=True, slots=True)
 class Scrape:
     version: str
+    engine: EngineIdentity
     now_s: float
     now_ms: int
     standing: ProcessStatus

@@ -62,6 +62,7 @@ class SourcesCollector(Collector):
         standing = sources.standing()
         return Scrape(
             version=sources.version,
+            engine=sources.shard_engine,
             now_s=asyncio.get_running_loop().time(),
             now_ms=sources.now_ms(),
             standing=standing,

@@ -89,6 +89,12 @@ STANDING: Final[tuple[Metric, ...]] = (
         lambda scrape: {(scrape.version, platform.python_version()): 1},
         "The versions of rlmm and of Python.",
     ),
+    keyed(
+        "rlmm_engine_info", MetricKind.INFO, ("engine", "version"),
+        lambda scrape: {scrape.engine.pair: 1},
+        "What holds the state, `native` or `python`, and its version.",
+        "`python` where the native core is meant: the start's log line has the reason.",
+    ),
     one(
         "rlmm_uptime_seconds", GAUGE,
         lambda scrape: None if scrape.service is None else scrape.service.uptime_s,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from rlmm.base.native_core import engine_in_use
 from rlmm.errors import NotReady, WrongCluster
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.views.readiness import ProcessStatus
@@ -41,6 +42,7 @@ class ServedState:
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.version = version
+        self.shard_engine = engine_in_use()
         self.lines = lines
         self.sidecar = sidecar
         self.access = access
@@ -73,7 +75,12 @@ class ServedState:
         process, parts = self.process, {
             "log_lines": self.lines, "sidecar": self.sidecar, "access": self.access,
         }  # fmt: skip
-        shown: View = {"version": self.version}
+        shown: View = {
+            "version": self.version,
+            "engine": self.shard_engine.name.value,
+            "engine_version": self.shard_engine.version,
+            "engine_obstacle": self.shard_engine.obstacle,
+        }
         if process is not None:
             figures = process.statistics()
             shown["uptime_s"] = round(figures.uptime_s, 3)

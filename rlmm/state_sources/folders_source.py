@@ -6,6 +6,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
+from rlmm.base.native_core import engine_in_use
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, NotReady
 from rlmm.inspection.source_status import unread
@@ -165,7 +166,10 @@ class FoldersSource:
             notes.append("the folders do not say which cluster they are of")
         notes += self._states.not_understood()
         in_order = tuple(places[place] for place in every)
-        return SourceStatus(self.kind, self.where, identity, in_order, tuple(notes))
+        return SourceStatus(
+            self.kind, self.where, identity, in_order, tuple(notes),
+            engine=engine_in_use().pair,
+        )  # fmt: skip
 
     async def now(
         self,

@@ -10,6 +10,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Self
 
+from rlmm.base.native_core import engine_in_use
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.connections.connection import Dialer
 from rlmm.log.kafka.kafka_log import KafkaLog
@@ -87,7 +88,10 @@ class KafkaSource:
         notes = self._notes(identity)
         if self._cache is not None and self._cache.trouble is not None:
             notes.append(self._cache.trouble)
-        return SourceStatus(self.kind, self.where, identity, tuple(places.values()), tuple(notes))
+        return SourceStatus(
+            self.kind, self.where, identity, tuple(places.values()), tuple(notes),
+            engine=engine_in_use().pair,
+        )  # fmt: skip
 
     async def now(
         self,

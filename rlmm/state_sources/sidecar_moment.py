@@ -91,14 +91,14 @@ class SidecarMoment:
 
     async def state(self, partition: TopicIdPartition) -> Shard:
         """See `Moment`: the state at the time of this call."""
-        from rlmm.metadata.python_shard import PythonShard  # noqa: PLC0415  # not for `rlmm status`
+        from rlmm.metadata.engines import shard_type  # noqa: PLC0415  # not for `rlmm status`
 
         place = self._require_read(partition)
         for _ in range(_ATTEMPTS):
             head = await self._link.ask(open_image(partition, PIECE_BYTES_MAX))
             image = await self._rest(head)
             if image is not None:
-                shard = PythonShard(place, head.position)
+                shard = shard_type()(place, head.position)
                 shard.import_partition(image)
                 return shard
         msg = f"the state of {partition} was let go of by {self._link.where} before it was here"

@@ -33,7 +33,9 @@ def standing_of(said: Said, where: str, mode: str) -> SourceStatus:
     if identity is None:
         trouble = said.get("last_trouble") or "it has not answered yet"
         notes.append(f"the service has not reached its log: {trouble}")
-        return SourceStatus(StateSourceKind.SIDECAR, where, None, (), tuple(notes))
+        return SourceStatus(
+            StateSourceKind.SIDECAR, where, None, (), tuple(notes), engine=engine_of(said)
+        )
     found = {
         number: one
         for one in _maps(said.get("metadata_partitions"))
@@ -54,7 +56,9 @@ def standing_of(said: Said, where: str, mode: str) -> SourceStatus:
         if state == NOT_ASSIGNED:
             notes[-1] = left_out = f"{notes[-1]}; --bootstrap-server shows all"
     places = tuple(told[place] for place in sorted(told))
-    return SourceStatus(StateSourceKind.SIDECAR, where, identity, places, tuple(notes), left_out)
+    return SourceStatus(
+        StateSourceKind.SIDECAR, where, identity, places, tuple(notes), left_out, engine_of(said)
+    )
 
 
 def _unread_as(is_assignment_known: object) -> tuple[str, str]:
@@ -72,6 +76,12 @@ def _not_understood(found: Mapping[int, Said]) -> list[str]:
         if undecodable and records is not None:
             notes.append(lost_note(place, undecodable, records))
     return notes
+
+
+def engine_of(said: Said) -> tuple[str, str] | None:
+    """Return name and version of what holds the state; an older service does not tell."""
+    name, version = said.get("engine"), said.get("engine_version")
+    return (name, version) if isinstance(name, str) and isinstance(version, str) else None
 
 
 def identity_of(said: Said) -> LogIdentity | None:

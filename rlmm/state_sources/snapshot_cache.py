@@ -16,7 +16,7 @@ from rlmm.base.folder_lock import snapshots_lock
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, FolderInUse, SnapshotError
 from rlmm.log.shard_images import ShardImages
-from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.engines import shard_type
 from rlmm.partition_log.root import holds_a_log
 from rlmm.snapshot.store import SnapshotStore
 
@@ -66,7 +66,7 @@ class SnapshotCache:
     def of(self, identity: LogIdentity) -> None:
         """Keep the states of that log from now on."""
         if self.trouble is None and identity != self._identity:
-            self._store = SnapshotStore(self._folder, identity, PythonShard, clock=self._clock)
+            self._store = SnapshotStore(self._folder, identity, shard_type(), clock=self._clock)
             self._identity = identity
 
     async def restore(self, place: int, bounds: LogBounds) -> RestoredSnapshot | None:

@@ -26,6 +26,9 @@ class SourceStatusView(ViewObject, kw_only=True):
     cluster_id: str | None
     topic_id: UuidText | None
     partition_count: Count | None
+    engine: str | UnsetType = UNSET
+    """`native` or `python`; an older service does not tell."""
+    engine_version: str | UnsetType = UNSET
     is_caught_up: Annotated[
         bool, Meta(description="Whether everything is answered from; exit code 4 where not.")
     ]
@@ -78,12 +81,15 @@ class StatusTotals(ViewObject):
 
 def standing_view(standing: SourceStatus) -> SourceStatusView:
     identity = standing.identity
+    engine, engine_version = standing.engine or (UNSET, UNSET)
     return SourceStatusView(
         source=standing.kind,
         where=standing.where,
         cluster_id=None if identity is None else identity.cluster_id,
         topic_id=None if identity is None else str(identity.topic_id),
         partition_count=None if identity is None else identity.partition_count,
+        engine=engine,
+        engine_version=engine_version,
         is_caught_up=standing.is_caught_up,
         notes=list(standing.notes),
     )

@@ -119,6 +119,8 @@ class EngineView(ViewObject, kw_only=True):
     cluster_id: str | None
     topic_id: UuidText | None
     partition_count: Count | None
+    engine: str | UnsetType = UNSET
+    engine_version: str | UnsetType = UNSET
     is_connected: bool
     connect_attempts: Count
     last_trouble: str
@@ -151,6 +153,8 @@ def engine_view(
         cluster_id=None if identity is None else identity.cluster_id,
         topic_id=None if identity is None else str(identity.topic_id),
         partition_count=None if identity is None else identity.partition_count,
+        engine=engine.engine.name.value,
+        engine_version=engine.engine.version,
         is_connected=pump.is_connected,
         connect_attempts=pump.connect_attempts,
         last_trouble=pump.last_trouble,

@@ -83,7 +83,7 @@ def _plain(values: list[bytes]) -> object:
 
 
 def _engine(values: list[bytes]) -> object:
-    shard = PythonShard(0)
+    shard = PythonShard(0)  # tracemalloc does not see the memory of the native core
     shard.apply(RecordSet(0, build_batch(records_of(values, 0, 0), 0)))
     return shard
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rlmm.metadata.engines import shard_type
 from rlmm.metadata.events import SegmentUpdate
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Applied
 
@@ -40,7 +40,7 @@ class StateOrigin:
 
 def inputs_of_segments(segments: Iterable[SegmentMetadata]) -> list[PartitionInput]:
     """Return partitions of finished *segments*; of several with one id the first counts."""
-    shard = PythonShard(0)
+    shard = shard_type()(0)
     partitions: dict[TopicIdPartition, None] = {}
     for segment in sorted(segments, key=_in_time):
         started = replace(segment, state=SegmentState.COPY_SEGMENT_STARTED)

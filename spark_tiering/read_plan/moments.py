@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from rlmm.errors import UnknownPartition
 from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.replay import PartitionReplay, replay
-from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.engines import shard_type
 from spark_tiering.tier_metadata.possible_partitions import impossible, possible
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class SteadyMoment:
         position = self.positions[place]
         between = PartitionReplay(
             _Awaited(self._log), place, ReplayEnd({place: until - 1}),
-            timeout_s=TIMEOUT_S, shard=PythonShard(place, position),
+            timeout_s=TIMEOUT_S, shard=shard_type()(place, position),
         )  # fmt: skip
 
         async def look() -> bool:

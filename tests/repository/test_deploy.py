@@ -133,6 +133,17 @@ def test_image_installs_by_hash_and_only_what_is_pinned(tmp_path: Path) -> None:
     assert len(re.findall(r"^[a-z].*==", found, re.MULTILINE)) == 1
 
 
+def test_image_without_the_native_core_says_so_and_how_it_is_added() -> None:
+    """Image and unit install no core, the image says so, and the start page adds a wheel of it."""
+    has_core = "rlmm-native" in tree.read(Path("constraints/runtime.txt"))
+    has_core |= any("native" in rest for rest in arguments("COPY"))
+    assert not has_core, "then the words below are no longer true"
+    head = tree.read(DOCKERFILE).partition("ARG ")[0]
+    assert "native core is\n# not in the image" in head
+    page = tree.read(Path("docs/start.md"))
+    assert "`COPY rlmm_native-*.whl /tmp/`" in page
+
+
 def test_image_runs_as_nobody_with_one_volume_and_gets_its_signals(tmp_path: Path) -> None:
     """A user by number, one volume, exec form, and the ports of the manifests."""
     (user,) = arguments("USER")

@@ -33,6 +33,7 @@ _HELP = {
     "data_dir": "Folder of the embedded log and of the snapshots.",
     "mode": "Accept writes (serve), or only read (observer).",
     "assignment": "User partitions that the service answers for.",
+    "engine": "What holds the state: the native core, or Python.",
     "log_kind": "Kind of the metadata log.",
     "kafka_bootstrap_servers": "Brokers of the cluster whose metadata topic is read.",
     "kafka_command_config": "client.properties of a Java client.",

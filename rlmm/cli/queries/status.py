@@ -123,6 +123,8 @@ async def _caught_up(looking: QueryContext) -> SourceStatus:
 def _summary(document: View) -> Iterator[str]:
     totals = document["totals"]
     yield f"{document['source']} {document['where']}: {_identity(document)}"
+    if "engine" in document:
+        yield f"engine {document['engine']} {document['engine_version']}"
     if not totals["metadata_partitions"]:
         return
     yield (

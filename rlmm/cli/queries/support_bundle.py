@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
+from rlmm.base.native_core import engine_in_use
 from rlmm.base.version import __version__
 from rlmm.cli.common.answer_header import Notes
 from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
@@ -74,6 +75,7 @@ async def bundle_answer(
     redaction = NameRedaction(secrets.token_bytes(16), names, is_on=not keeps_names)
     gathered.documents["about.json"] = {
         "rlmm": __version__,
+        "engine": str(engine_in_use()),
         "python": platform.python_version(),
         "system": platform.platform(),
         "asked_ms": looking.now_ms,

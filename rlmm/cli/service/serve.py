@@ -17,6 +17,7 @@ import click
 from rlmm.access.authentication import Authenticator
 from rlmm.access.tokens import own_token
 from rlmm.base.clock import suspend_aware_loop
+from rlmm.base.native_core import choose_engine, engine_in_use
 from rlmm.base.threads import in_own_thread
 from rlmm.base.version import __version__
 from rlmm.cli.common.config_options import source_options
@@ -84,6 +85,8 @@ def serve_command(*, sources: ConfigurationSources) -> None:
         configuration = sources.load()
         config = configuration.config
         form = config.logging.format
+        choose_engine(config.process.engine)
+        engine_in_use()  # refused before anything is begun
         with (
             line_thread(sys.stderr) as writer,
             set_up(config.logging, writer) as lines,
@@ -199,7 +202,9 @@ def _announce(configuration: LoadedConfiguration, folder: DataFolder) -> None:
     config = configuration.config
     for notice in configuration.notices:
         _log.warning("%s", notice)
-    process = config.process
+    process, engine = config.process, engine_in_use()
+    if engine.obstacle and not engine.is_missing:
+        _log.warning("engine = auto does not use the native core: %s", engine.obstacle)
     if configuration.clusters and folder.is_held and (process.data_dir / LOG_FOLDER).exists():
         _log.warning(
             "%s is of none of the clusters and is not served: move it to the folder of one",
@@ -207,11 +212,12 @@ def _announce(configuration: LoadedConfiguration, folder: DataFolder) -> None:
         )
     for name, each in configuration.clusters.items() or [(None, config)]:
         _log.info(
-            "serving from %s: log %s, mode %s, assignment %s, pid %d",
+            "serving from %s: log %s, mode %s, assignment %s, engine %s, pid %d",
             folder_of(each, name),
             each.log.kind,
             each.process.mode,
             each.process.assignment,
+            engine,
             os.getpid(),
             extra={} if name is None else {"cluster": name},
         )

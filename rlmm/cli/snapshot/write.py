@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlmm.base.folder_lock import folder_lock, owner_pid
+from rlmm.base.native_core import choose_engine, engine_in_use
 from rlmm.base.visible_text import visible_line
 from rlmm.cli.common.config_options import config_options
 from rlmm.cli.common.exit_codes import EXIT_FOUND
@@ -113,6 +114,8 @@ def _write_here(configuration: LoadedConfiguration, wait_s: float) -> Document:
     _require_anything(configuration)
     # Whoever finds the lock may ask for snapshots: they are being written.
     signal.signal(SNAPSHOT_SIGNAL, signal.SIG_IGN)
+    choose_engine(configuration.config.process.engine)
+    engine_in_use()  # refused before the folder is made
     with folder_lock(data_dir):
         done = asyncio.run(write_snapshots_once(plans, wait_s))
     return {name: plain(asked) for name, asked in done.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.engines import shard_type
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.maintenance.rebuild.decision import ReadableCover, differences
 
@@ -89,7 +89,7 @@ def _why_not(entry: RestoredSegment, known: SegmentMetadata | None, covers: Read
 
 def taken_by_a_service(steps: ApplySteps) -> ApplySteps:
     """Refuse copies whose finish a service refuses, as they add nothing to another broker's."""
-    shard = PythonShard(0)
+    shard = shard_type()(0)
     found = ApplySteps(equal=steps.equal, refused=list(steps.refused))
     for step in steps.steps:
         shard.apply_event(step.entry.start)

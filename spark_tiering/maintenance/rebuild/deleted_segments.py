@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from rlmm.errors import LogError
 from rlmm.metadata.decoding import decode
+from rlmm.metadata.engines import shard_type
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.snapshot.files import naming
 from spark_tiering.maintenance.backup.records import READ_BYTES, SkippedRecords, rows_of
@@ -107,7 +107,7 @@ class OfSnapshots:
             with opener() as file, naming(name):
                 header = file.verify()
                 for image in file.reader().images():
-                    shard = PythonShard(header.partition, header.position)
+                    shard = shard_type()(header.partition, header.position)
                     partition = shard.import_partition(image)
                     delete = shard.partition_delete(partition)
                     if delete is not None:

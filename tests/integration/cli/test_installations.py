@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import shutil
 import subprocess
+import sys
+import tarfile
 import venv
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from packaging.utils import canonicalize_name
 
+from rlmm.base.version import __version__
 from tests.support.logs.copied_folders import events_of, write_ours
 from tests.support.repository import tree
 from tests.support.repository.installations import (
@@ -19,6 +26,7 @@ from tests.support.repository.installations import (
     ask_every_help,
     build_wheel,
     install,
+    link_native_core,
     needed_by,
     pinned_in,
 )
@@ -26,7 +34,6 @@ from tests.support.tier.job_folders import TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Installed = Callable[[str], Installation]
 
@@ -132,6 +139,109 @@ def test_call_of_each_group_when_installed_then_ends_as_documented(
         if done.returncode != code or not is_said or (code == 3 and len(lines) > 1):
             wrong.append((arguments, done.returncode, done.stderr))
     assert not wrong
+
+
+NOT_INSTALLED = "rlmm-native is not installed"
+
+
+def require_one_line(environment: Installation, words: str) -> None:
+    """Check that a start that asks for the core ends as a configuration error, in one line."""
+    done = environment.run("serve", "--engine", "native", "--log-kind", "memory")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert words in line
+    assert "pip install 'rlmm[native]'" in line
+
+
+def test_installation_without_the_core_then_is_python_and_says_so(installed: Installed) -> None:
+    """The pure wheel works alone, and nobody is left to guess which engine it has."""
+    environment = installed("base")
+    done = environment.run("--version")
+    assert done.stdout == f"rlmm {__version__}, engine python {__version__} ({NOT_INSTALLED})\n"
+    done = environment.run("status", *LOOK, "--output", "json")
+    document = json.loads(done.stdout)
+    assert (document["engine"], document["engine_version"]) == ("python", __version__)
+    require_one_line(environment, f"engine = native: {NOT_INSTALLED}")
+    assert not (environment.folder / "rlmm-data").exists()
+
+
+@pytest.mark.skipif(
+    find_spec("rlmm_native") is None and "CI" not in os.environ,
+    reason="the native core is not built: `make native` builds it, with cargo",
+)
+def test_installation_with_the_core_then_uses_it(wheel: Path, tmp_path: Path) -> None:
+    """With the extension beside the pure wheel the engine is native, unless Python is chosen."""
+    environment = install(wheel, tmp_path, needed_by(wheel))
+    link_native_core(environment)
+    done = environment.run("--version")
+    assert done.stdout == f"rlmm {__version__}, engine native {__version__}\n"
+    asyncio.run(write_ours(tmp_path / "topic", events_of(range(3))))
+    answers = [
+        environment.run("segments", "list", *LOOK, "--output", "json", RLMM_ENGINE=engine).stdout
+        for engine in ("native", "python")
+    ]
+    assert len(json.loads(answers[0])["items"]) > 0
+    assert answers[0] == answers[1]
+    said = environment.run("status", *LOOK, "--output", "json", RLMM_ENGINE="python").stdout
+    assert json.loads(said)["engine"] == "python"
+
+
+def test_installation_with_a_core_of_another_version_then_does_not_use_it(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """`auto` names both versions and uses Python; `native` ends the start."""
+    environment = install(wheel, tmp_path, needed_by(wheel))
+    (packages,) = tmp_path.glob("lib/python*/site-packages")
+    (packages / "rlmm_native.py").write_text('__version__ = "0.0.9"\n')
+    words = f"rlmm-native 0.0.9 is installed, and rlmm needs {__version__}"
+    done = environment.run("--version")
+    assert done.stdout == f"rlmm {__version__}, engine python {__version__} ({words})\n"
+    require_one_line(environment, words)
+
+
+@pytest.mark.long
+@pytest.mark.network
+@pytest.mark.timeout(1_800)
+@pytest.mark.skipif(
+    shutil.which("cargo") is None and "CI" not in os.environ, reason="builds the native core: cargo"
+)
+def test_extra_when_pip_installs_it_then_needs_a_tool_chain_or_a_wheel(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """`rlmm[native]` fails without cargo, is built from the sdist with it, and has one wheel."""
+    build: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--outdir",
+        tmp_path / "dist",
+    ]
+    sources = tmp_path / "native"
+    shutil.copytree(tree.ROOT / "native", sources, ignore=shutil.ignore_patterns("target", "build"))
+    subprocess.run([*build, "--sdist", sources], check=True, capture_output=True)
+    (sdist,) = (tmp_path / "dist").iterdir()
+    with tarfile.open(sdist) as archive:
+        names = {Path(name).name for name in archive.getnames()}
+    assert {"lib.rs", "Cargo.toml", "crates.txt", "LICENSE", "README.md"} <= names
+    assert "Cargo.lock" not in names
+    environment = install(wheel, tmp_path / "env", needed_by(wheel))
+    pip: list[str | Path] = [
+        sys.executable, "-m", "pip", "--python", environment.python,
+        "install", "--quiet", "--no-index", "--find-links", tmp_path / "dist",
+    ]  # fmt: skip
+    asked = f"{wheel}[native]"
+    bare = {**os.environ, "PATH": "/usr/bin:/bin", "CARGO_HOME": str(tmp_path / "none")}
+    if shutil.which("cargo", path=bare["PATH"]) is None:
+        done = subprocess.run([*pip, asked], env=bare, check=False, capture_output=True, text=True)
+        assert done.returncode != 0
+        assert NOT_INSTALLED in environment.run("--version").stdout
+    subprocess.run([*build, "--wheel", sources], check=True, capture_output=True)
+    (built,) = (tmp_path / "dist").glob("*.whl")
+    assert "-cp311-abi3-" in built.name
+    subprocess.run([*pip, asked], check=True)
+    done = environment.run("--version")
+    assert done.stdout == f"rlmm {__version__}, engine native {__version__}\n"
 
 
 @pytest.mark.long

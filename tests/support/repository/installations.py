@@ -14,6 +14,7 @@ from configparser import ConfigParser
 from dataclasses import dataclass
 from email import message_from_string
 from importlib.metadata import Distribution, distribution
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,11 +53,13 @@ class Installation:
     def python(self) -> Path:
         return self.folder / "bin/python"
 
-    def run(self, *arguments: str, program: str = "rlmm") -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, program: str = "rlmm", **environ: str
+    ) -> subprocess.CompletedProcess[str]:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         return subprocess.run(
             [self.folder / "bin" / program, *arguments],
-            cwd=self.folder, env={**kept, "HOME": str(self.folder), "COLUMNS": "80"},
+            cwd=self.folder, env={**kept, "HOME": str(self.folder), "COLUMNS": "80", **environ},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120,
         )  # fmt: skip
 
@@ -79,6 +82,15 @@ def install(wheel: Path, folder: Path, names: Iterable[str]) -> Installation:
         file.write_text(_SCRIPT.format(python=installed.python, module=module, name=function))
         file.chmod(0o755)
     return installed
+
+
+def link_native_core(installed: Installation) -> None:
+    """Add the native core of this environment, as `pip install 'rlmm[native]'` does."""
+    found = find_spec("rlmm_native")
+    assert found is not None
+    assert found.origin is not None
+    (packages,) = installed.folder.glob("lib/python*/site-packages")
+    (packages / Path(found.origin).name).symlink_to(found.origin)
 
 
 def _link(found: Distribution, packages: Path) -> None:

@@ -13,6 +13,7 @@ from click import Context
 from click.testing import CliRunner
 
 import rlmm
+from rlmm.base import native_core
 from rlmm.cli import main
 from rlmm.cli.common import commands as commands_module
 from rlmm.errors import ConfigError, EngineFailed, NotReady, RlmmError
@@ -32,10 +33,29 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
     return raised
 
 
+@pytest.fixture
+def engine_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what a command chooses from the process of the tests."""
+    monkeypatch.setattr(native_core, "_PROCESS", native_core._Process())
+
+
+@pytest.mark.usefixtures("engine_of_its_own")
 def test_version_is_printed_when_asked() -> None:
-    """`--version` prints the name and the version that stands in the package."""
-    result = CliRunner().invoke(main.cli, ["--version"])
-    assert (result.exit_code, result.stdout) == (0, f"rlmm {rlmm.__version__}\n")
+    """`--version` prints the version that stands in the package, and what holds the state."""
+    version = rlmm.__version__
+    asked = CliRunner().invoke(main.cli, ["--version"], env={"RLMM_ENGINE": "python"})
+    assert (asked.exit_code, asked.stdout) == (0, f"rlmm {version}, engine python {version}\n")
+
+
+@pytest.mark.usefixtures("engine_of_its_own")
+def test_version_when_the_engine_cannot_be_had_then_is_still_printed() -> None:
+    """A wrong `RLMM_ENGINE` is a configuration error of `--version` and of every command."""
+    asked = CliRunner().invoke(main.cli, ["--version"], env={"RLMM_ENGINE": "rust"})
+    words = "rlmm: config: RLMM_ENGINE must be one of auto, python, native, got 'rust'\n"
+    assert (asked.exit_code, asked.stdout) == (2, f"rlmm {rlmm.__version__}\n")
+    assert asked.stderr == words
+    asked = CliRunner().invoke(main.cli, ["config", "show"], env={"RLMM_ENGINE": "rust"})
+    assert (asked.exit_code, asked.stdout, asked.stderr) == (2, "", words)
 
 
 HOSTILE = "\x1b]0;pwned\x07\x1b[31mEVIL\x9b31m\u202egnp"

@@ -84,6 +84,15 @@ def test_status_when_asked_prints_what_it_printed_before(
     assert (table.exit_code, whole.exit_code) == (exit_code, exit_code)
 
 
+def test_status_when_the_source_says_its_engine_then_shows_it() -> None:
+    """A line of the table and two fields of the document say what holds the state."""
+    standing = replace(READY, engine=("native", "0.1.0"))
+    assert "engine native 0.1.0" in run(standing, "--output", "table").stdout.splitlines()
+    document = json.loads(run(standing, "--output", "json").stdout)
+    require_valid(document)
+    assert (document["engine"], document["engine_version"]) == ("native", "0.1.0")
+
+
 def test_totals_when_a_partition_does_not_say_are_not_known() -> None:
     """A total is unknown when one partition has no value, and other totals add up."""
     totals = standing_totals(BEHIND.places)
