@@ -18,7 +18,8 @@ from bench.native_applying import compare_applying, compare_growth
 from bench.native_engines import is_setting_of_service
 from bench.native_following import compare_following
 from bench.native_ground import FULL, QUICK, Ground
-from bench.native_lookups import compare_images, compare_lookups
+from bench.native_images import compare_images
+from bench.native_lookups import compare_lookups
 from bench.native_memory import compare_memory
 from bench.native_serving import compare_serving
 from bench.native_stalls import compare_stalls

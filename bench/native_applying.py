@@ -54,7 +54,7 @@ def _compare_batches(ground: Ground, per_batch: int) -> None:
         costs.setdefault("two cores", []).append(cost)
         live.add(found)
         if jvm is not None:
-            passes = jvm.apply(stream, per_batch, sizes.events, _JVM_PASSES)["passes"]
+            passes = jvm.apply(stream, per_batch, sizes.events, _JVM_PASSES, sizes.hot)["passes"]
             for name, one in zip(("cold", "warm"), passes, strict=True):
                 assert one["events"] == sizes.events, one
                 costs.setdefault(name, []).append(cost_in_java(one))

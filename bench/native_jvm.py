@@ -52,10 +52,12 @@ class KafkaClasses:
                 (made / "done").touch()
         return cls(java, made / "lib")
 
-    def apply(self, stream: Stream, per_batch: int, events: int, passes: int) -> dict[str, Any]:
+    def apply(
+        self, stream: Stream, per_batch: int, events: int, passes: int, hot: int
+    ) -> dict[str, Any]:
         return self._run(
             HEAP, "apply", stream.sets_file(per_batch), events, stream.partitions_file,
-            stream.questions_file, passes,
+            stream.questions_file, passes, hot,
         )  # fmt: skip
 
     def grow(self, stream: Stream, per_batch: int, events: int, heap_mb: int) -> dict[str, Any]:

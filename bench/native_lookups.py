@@ -1,4 +1,4 @@
-"""N3 and N4 of `bench native`: look-ups in one process, and state images out and in."""
+"""N3 of `bench native`: look-ups in one process, one by one, many in a call, and of few keys."""
 
 from __future__ import annotations
 
@@ -15,11 +15,8 @@ from bench.native_engines import (
     Row,
     apply_all,
     empty_shards,
-    live_segments,
     look_up,
     look_up_many,
-    shards_from,
-    states_of,
 )
 from bench.native_ground import BATCHES, ENGINES, Ground
 from rlmm.metadata.engines import ShardEngine
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
 SINGLE_TO_PYTHON_MIN, SINGLE_TO_KAFKA_MIN = 6.0, 2.0
 MANY_TO_PYTHON_MIN, MANY_TO_KAFKA_MIN = 15.0, 8.0
 P99_US_MAX = 5.0
-OUT_MIN, IN_MIN = 4.0, 20.0
 _PASSES = 3
 _JVM_PASSES = 3
 MANY = (64, 1_000)
@@ -48,26 +44,30 @@ class Answered:
     ids: int
     """All ids found, their halves folded into one number."""
     single_ns: float
+    hot_ns: float
+    """The same of few questions, asked again and again."""
     many_ns: dict[int, float]
     """A look-up, by the number of them in a call."""
     p50_us: float
     p99_us: float
 
 
-def answered(stream: Stream, engine: ShardEngine, events: int) -> Answered:
+def answered(stream: Stream, engine: ShardEngine, events: int, hot: int) -> Answered:
     shards = empty_shards(engine)
     apply_all(shards, stream.sets(BATCHES[0], events))
     asked = _asked(stream, shards)
     with collector(Collector.OFF):
         rows = [look_up(shard)(*each) for shard, each in asked]
         single = min(_single_ns(asked) for _ in range(_PASSES))
+        again = asked[:hot] * -(-len(asked) // hot)
+        hot_ns = min(_single_ns(again) for _ in range(_PASSES))
         many = {size: min(_many_ns(asked, size) for _ in range(_PASSES)) for size in MANY}
         times = _times_ns(asked)
     found = [row[0] for row in rows if row is not None]
     together = [row for ask, piece in _in_pieces(asked, MANY[0]) for row in ask(piece)]
     assert sorted(found) == sorted(row[0] for row in together if row is not None)
     return Answered(
-        len(found), _folded(found), single, many,
+        len(found), _folded(found), single, hot_ns, many,
         percentile(times, 50) / 1e3, percentile(times, 99) / 1e3,
     )  # fmt: skip
 
@@ -134,10 +134,15 @@ def compare_lookups(ground: Ground) -> None:
     costs: dict[str, float] = {}
     seen: set[tuple[int, int]] = set()
     for engine in ENGINES:
-        each = [run.apart(answered, stream, engine, sizes.events) for _ in range(sizes.rounds)]
+        each = [
+            run.apart(answered, stream, engine, sizes.events, sizes.hot)
+            for _ in range(sizes.rounds)
+        ]
         seen |= {(one.found, one.ids) for one in each}
         costs[engine] = min(one.single_ns for one in each)
         run.add(Figure(f"N3: one look-up, engine {engine}", costs[engine], "ns"))
+        costs[f"{engine} hot"] = min(one.hot_ns for one in each)
+        run.add(Figure(f"N3: hot, engine {engine}", costs[f"{engine} hot"], "ns"))
         for size in MANY:
             costs[f"{engine} {size}"] = min(one.many_ns[size] for one in each)
             name = f"N3: a look-up of {size:,} in a call, engine {engine}"
@@ -149,10 +154,13 @@ def compare_lookups(ground: Ground) -> None:
         run.add(Figure(f"N3: one look-up, p99, engine {engine}", p99, "us", at_most=limit))
     jvm = ground.jvm
     if jvm is not None:
-        passes = jvm.apply(stream, BATCHES[0], sizes.events, _JVM_PASSES)["lookups"]
-        seen |= {(one["found"], int(one["ids"], 16)) for one in passes}
-        costs["kafka"] = min(one["thread_ns"] / one["asked"] for one in passes)
-        run.add(Figure("N3: one look-up, Kafka's classes, warm", costs["kafka"], "ns"))
+        told = jvm.apply(stream, BATCHES[0], sizes.events, _JVM_PASSES, sizes.hot)
+        seen |= {(one["found"], int(one["ids"], 16)) for one in told["lookups"]}
+        for key, passes, name in (
+            ("kafka", told["lookups"], "one look-up"), ("kafka hot", told["hot"], "hot"),
+        ):  # fmt: skip
+            costs[key] = min(one["thread_ns"] / one["asked"] for one in passes)
+            run.add(Figure(f"N3: {name}, Kafka's classes, warm", costs[key], "ns"))
     assert len(seen) == 1, f"the contenders answer differently: {seen}"
     run.add(Figure("N3: look-ups answered, equal in all", seen.pop()[0], "look-ups"))
     _judge_lookups(ground, costs)
@@ -171,49 +179,6 @@ def _judge_lookups(ground: Ground, costs: dict[str, float]) -> None:
             named = f"N3: native, {name} / Kafka's classes"
             ratio = costs["kafka"] / costs[key]
             ground.run.add(Figure(named, ratio, "times", at_least=to_kafka))
-
-
-# ---------------------------------------------------------------------------------- images
-
-
-@dataclass(frozen=True, slots=True)
-class Imaged:
-    out_s: float
-    in_s: float
-    """CPU seconds, of a million live segments each."""
-    size: float
-
-
-def imaged(stream: Stream, engine: ShardEngine, events: int) -> Imaged:
-    shards = empty_shards(engine)
-    apply_all(shards, stream.sets(BATCHES[0], events))
-    million = live_segments(shards) / 1e6
-    with collector(Collector.OFF):
-        begin = time.process_time()
-        images = states_of(shards)
-        taken = time.process_time()
-        restored = shards_from(engine, images)
-        done = time.process_time()
-    assert [one.position for one in restored] == [one.position for one in shards]
-    assert states_of(restored) == images
-    size = sum(map(len, images)) / million / 1e6
-    return Imaged((taken - begin) / million, (done - taken) / million, size)
-
-
-def compare_images(ground: Ground) -> None:
-    run, sizes = ground.run, ground.sizes
-    stream = ground.with_sets(BATCHES[0])
-    run.section(f"N4: state images, {sizes.events:,} events, with all checks")
-    found = {
-        engine: [run.apart(imaged, stream, engine, sizes.events) for _ in range(sizes.rounds)]
-        for engine in ENGINES
-    }
-    for engine, each in found.items():
-        run.add(Figure(f"N4: out, engine {engine}", min(one.out_s for one in each), "CPU s/M"))
-        run.add(Figure(f"N4: in, engine {engine}", min(one.in_s for one in each), "CPU s/M"))
-        run.add(Figure(f"N4: size, engine {engine}", each[0].size, "B/live segment"))
-    python, native = (found[engine] for engine in ENGINES)
-    out = min(one.out_s for one in python) / max(min(one.out_s for one in native), 1e-9)
-    in_ = min(one.in_s for one in python) / max(min(one.in_s for one in native), 1e-9)
-    run.add(Figure("N4: out, Python / native", out, "times", at_least=OUT_MIN))
-    run.add(Figure("N4: in, Python / native", in_, "times", at_least=IN_MIN))
+    if "kafka hot" in costs:
+        ratio = costs["kafka hot"] / costs[f"{ShardEngine.NATIVE} hot"]
+        ground.run.add(Figure("N3: native, hot / Kafka's classes, hot", ratio, "times"))

@@ -54,7 +54,7 @@ def compare_memory(ground: Ground) -> None:
             Figure("N2: peak, native / Kafka's classes", ratio, "times", at_most=PEAK_TO_KAFKA_MAX)
         )
         stream = ground.with_questions()
-        found = jvm.apply(stream, BATCHES[0], sizes.events, 1)
+        found = jvm.apply(stream, BATCHES[0], sizes.events, 1, sizes.hot)
         live, _, _ = run.apart(grown, stream, ShardEngine.NATIVE, sizes.events)
         name = f"N2: Kafka's classes, heap, {live:,} live segments"
         run.add(Figure(name, found["heap_bytes"] / live, "B/live segment"))

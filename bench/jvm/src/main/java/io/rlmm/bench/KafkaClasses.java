@@ -33,8 +33,8 @@ import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
  * Feeds a file of record sets, or a topic, to the classes that Kafka's own manager of metadata is
  * made of, and prints what they cost as JSON.
  *
- * <p>{@code apply SETS EVENTS PARTITIONS QUESTIONS PASSES} keeps the sets in the heap and reads them
- * anew in each pass; {@code grow SETS EVENTS PARTITIONS} reads them from the file, once; {@code
+ * <p>{@code apply SETS EVENTS PARTITIONS QUESTIONS PASSES HOT} keeps the sets in the heap and reads
+ * them anew in each pass, then asks all questions, and the first HOT as often; {@code grow SETS EVENTS PARTITIONS} reads them from the file, once; {@code
  * follow BOOTSTRAP TOPIC EVENTS PARTITIONS} reads a topic.
  */
 public final class KafkaClasses {
@@ -81,7 +81,8 @@ public final class KafkaClasses {
                       Path.of(arguments[1]),
                       events,
                       Path.of(arguments[4]),
-                      Integer.parseInt(arguments[5]));
+                      Integer.parseInt(arguments[5]),
+                      Integer.parseInt(arguments[6]));
           case "grow" ->
               new KafkaClasses(Path.of(arguments[3])).grow(Path.of(arguments[1]), events);
           case "follow" ->
@@ -91,7 +92,7 @@ public final class KafkaClasses {
     System.out.println(said);
   }
 
-  private String apply(Path sets, long events, Path questions, int passes)
+  private String apply(Path sets, long events, Path questions, int passes, int hot)
       throws Exception {
     List<RecordSet> held = new ArrayList<>();
     try (DataInputStream in = opened(sets)) {
@@ -119,15 +120,25 @@ public final class KafkaClasses {
     collect();
     long heap = used();
     List<String> answered = new ArrayList<>();
+    List<String> hotAnswered = new ArrayList<>();
+    List<Question> again = new ArrayList<>();
+    while (again.size() < asked.size()) {
+      again.addAll(asked.subList(0, hot));
+    }
     for (int pass = 0; pass < passes; pass++) {
       answered.add(ask(asked));
+      hotAnswered.add(ask(again));
     }
     begin();
     asked.clear();
+    again.clear();
     collect();
     return String.format(
-        "{\"passes\": [%s], \"lookups\": [%s], \"heap_bytes\": %d}",
-        String.join(", ", applied), String.join(", ", answered), heap - used());
+        "{\"passes\": [%s], \"lookups\": [%s], \"hot\": [%s], \"heap_bytes\": %d}",
+        String.join(", ", applied),
+        String.join(", ", answered),
+        String.join(", ", hotAnswered),
+        heap - used());
   }
 
   private String grow(Path sets, long events) throws Exception {
