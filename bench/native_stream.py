@@ -96,7 +96,7 @@ class Stream:
                 partition, count, size = _SET.unpack(file.read(_SET.size))
                 found += count
                 yield RecordSet(partition, file.read(size))
-        assert found == events, f"{events} events are no end of a set"
+        assert found == events, f"{events:,} events are no end of a set"
 
     def write_questions(self, shards: Sequence[PythonShard], count: int) -> None:
         """Write questions at random over all segments, of which nine of ten are answered."""
