@@ -2,13 +2,13 @@
 # PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker fuzz simulate judge native plugin dist audit docs constraints clean
+.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker bench-native fuzz simulate judge native plugin dist audit docs constraints clean
 MAKEFLAGS += --no-print-directory
 
 export PYTHON
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n auto
-GENERATED := docs/cli.md docs/configuration.md docs/errors.md docs/findings.md docs/http.md docs/kafka-semantics.md docs/metrics.md docs/operating.md docs/security.md docs/wire-protocol.md
+GENERATED := docs/cli.md docs/configuration.md docs/errors.md docs/findings.md docs/http.md docs/kafka-semantics.md docs/metrics.md docs/operating.md docs/performance.md docs/security.md docs/wire-protocol.md
 # The order of CI's tests: one for all changes, so that each is judged by what it changes. Others draw theirs.
 ORDER ?= 1
 COUNT ?= 1000000
@@ -65,6 +65,10 @@ bench-care: setup ## reading, auditing and rebuilding a tier, with the figures t
 
 bench-broker: setup ## a broker on rlmm beside one with Kafka's own metadata manager; needs Maven and a JDK, 17 or newer
 	@$(BIN)/python -m bench broker
+
+bench-native: setup native ## the native core beside the Python engine and Kafka's own classes, recorded for docs/performance.md; best with Maven and a JDK
+	@$(BIN)/python -m bench native --output bench/results/native.json
+	$(BIN)/python -m cogapp -r docs/performance.md
 
 fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
 	@$(BIN)/python -m tests.support.fuzzing.fuzz --count $(COUNT)

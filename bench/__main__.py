@@ -16,6 +16,7 @@ from bench import (
     engine,
     hostile,
     kafka_log,
+    native,
     partition_log,
     rebuild,
     sidecar,
@@ -37,6 +38,7 @@ COMMANDS = {
     "data-source": data_source.main,
     "audit": audit.main,
     "rebuild": rebuild.main,
+    "native": native.main,
 }
 
 

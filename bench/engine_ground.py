@@ -28,6 +28,7 @@ from rlmm.partition_log.settings import LogSettings, SyncPolicy
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from rlmm.engine.engine import EngineParts
     from rlmm.log.protocol import MetadataLog
 
 READY_S = 600.0
@@ -54,7 +55,12 @@ async def fill(folder: Path, events: int, partitions: int, per_batch: int) -> in
 
 @asynccontextmanager
 async def services(
-    place: Place, count: int = 1, *, partitions: int | None = None, snapshots: Path | None = None
+    place: Place,
+    count: int = 1,
+    *,
+    partitions: int | None = None,
+    snapshots: Path | None = None,
+    parts: EngineParts = PROCESS_PARTS,
 ) -> AsyncIterator[list[RemoteLogMetadata]]:
     async with AsyncExitStack() as opened:
         logs: list[MetadataLog] = []
@@ -67,12 +73,14 @@ async def services(
                 client = await KafkaLog.open(place)
                 opened.push_async_callback(client.close)
                 logs.append(client)
-        yield [await opened.enter_async_context(_service(log, snapshots)) for log in logs]
+        yield [await opened.enter_async_context(_service(log, snapshots, parts)) for log in logs]
 
 
 @asynccontextmanager
-async def _service(log: MetadataLog, snapshots: Path | None) -> AsyncIterator[RemoteLogMetadata]:
-    engine = Engine(log, snapshots=snapshots, parts=PROCESS_PARTS)
+async def _service(
+    log: MetadataLog, snapshots: Path | None, parts: EngineParts
+) -> AsyncIterator[RemoteLogMetadata]:
+    engine = Engine(log, snapshots=snapshots, parts=parts)
     metadata = RemoteLogMetadata(engine, asyncio.create_task(engine.run()))
     try:
         yield metadata

@@ -15,12 +15,14 @@ from bench.figures import Figure, Run
 from bench.history import RECORDS_PER_SET
 from bench.kafka_log import PARTITIONS, Cost, measured, read_getmany, write
 from bench.measure import Collector, collector, profile_of
+from rlmm.engine.service import PROCESS_PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from pathlib import Path
 
     from bench.engine_ground import Place
+    from rlmm.engine.engine import EngineParts
 
 TO_GETMANY_MIN = 0.4
 ROUNDS = 3
@@ -30,8 +32,8 @@ _Way = tuple["Callable[[], Awaitable[int]]", int]
 """What reads everything, and how many records that are."""
 
 
-async def follow(place: Place) -> int:
-    async with services(place) as (metadata,):
+async def follow(place: Place, parts: EngineParts = PROCESS_PARTS) -> int:
+    async with services(place, parts=parts) as (metadata,):
         return await wait_queryable(metadata)
 
 

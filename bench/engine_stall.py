@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from bench.engine_ground import READY_S, fill, known_partitions, services, wait_queryable
 from bench.ticker import TICK_S, Noticed, ticking
 from rlmm.engine.engine import EngineSettings
+from rlmm.engine.service import PROCESS_PARTS
 from rlmm.records.batch import Batch, walk
 from tests.support.engines import ROOM, World
 from tests.support.records.hostile_sets import SHAPES
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench.figures import Run
+    from rlmm.engine.engine import EngineParts
     from rlmm.library.remote_log_metadata import RemoteLogMetadata
 
 SLOWEST_READ_MS_MAX = 20.0
@@ -44,20 +46,26 @@ def compare_stalls(run: Run, small: Filled, large: Filled, snapshots: Path, idle
             run.add(figure)
 
 
-def stalls(small: Filled, large: Filled, snapshots: Path, idle_s: float) -> dict[str, Noticed]:
-    return asyncio.run(_stalls(small, large, snapshots, idle_s))
+def stalls(
+    small: Filled,
+    large: Filled,
+    snapshots: Path,
+    idle_s: float,
+    parts: EngineParts = PROCESS_PARTS,
+) -> dict[str, Noticed]:
+    return asyncio.run(_stalls(small, large, snapshots, idle_s, parts))
 
 
 async def _stalls(
-    small: Filled, large: Filled, snapshots: Path, idle_s: float
+    small: Filled, large: Filled, snapshots: Path, idle_s: float, parts: EngineParts
 ) -> dict[str, Noticed]:
     noticed: dict[str, Noticed] = {}
-    async with services(small.folder) as (ready,):
+    async with services(small.folder, parts=parts) as (ready,):
         await wait_queryable(ready)
         ask = asking(ready, small)
         async with ticking(ask) as noticed["while idle"]:
             await asyncio.sleep(idle_s)
-        async with services(large.folder, snapshots=snapshots) as (metadata,):
+        async with services(large.folder, snapshots=snapshots, parts=parts) as (metadata,):
             async with ticking(ask) as noticed["during a replay at full speed"]:
                 await wait_queryable(metadata)
             ask = asking(metadata, large)

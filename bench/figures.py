@@ -62,6 +62,8 @@ class Run:
     """Quicker to start; but then each measurement meets the memory that the others left."""
     figures: list[Figure] = field(default_factory=list)
     profiles: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What could not be measured, and why; each once."""
 
     def section(self, title: str) -> None:
         click.echo(f"\n{title}")
@@ -74,6 +76,11 @@ class Run:
     def add_profile(self, name: str, lines: list[str]) -> None:
         self.profiles[name] = lines
         click.echo("\n".join(f"      {line}" for line in lines))
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+            click.echo(f"  {text}")
 
     @property
     def asked(self) -> list[Figure]:

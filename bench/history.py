@@ -5,7 +5,8 @@ it in memory than one batch for each metadata partition.
 Shape: user partitions copy their segments one after the other, interleaved at random; of ten
 segments one is deleted again, the oldest first. So 45 % of the events are first records, 45 %
 finishes and 9 % deletions. Topic names have 11 to 35 characters, 20 % of the segments carry 8 to 24
-bytes of custom metadata, 2 % span two or three leader epochs, 40 segments share an epoch.
+bytes of custom metadata, 2 % span two or three leader epochs, 40 segments share an epoch. Each user
+partition has a topic of its own, unless a number of topics is given.
 """
 
 from __future__ import annotations
@@ -66,10 +67,16 @@ class UserPartition:
     __slots__ = ("_deleted", "_epoch", "_key", "_left_of_epoch", "_next", "_offset", "_ordinal",
                  "_rng", "_tail", "_uuid_base", "id", "metadata_partition")  # fmt: skip
 
-    def __init__(self, rng: Random, number: int, metadata_partitions: int) -> None:
-        name = "".join(rng.choices(_NAME_LETTERS, k=rng.randint(11, 35)))
-        partition = number % _PARTITIONS_PER_TOPIC
-        self.id = TopicIdPartition(Uuid(rng.randbytes(16)), name, partition)
+    def __init__(
+        self, rng: Random, number: int, metadata_partitions: int, topics: int | None = None
+    ) -> None:
+        if topics is None:
+            named, partition = rng, number % _PARTITIONS_PER_TOPIC
+        else:
+            partition, topic = divmod(number, topics)
+            named = Random(topic)
+        name = "".join(named.choices(_NAME_LETTERS, k=named.randint(11, 35)))
+        self.id = TopicIdPartition(Uuid(named.randbytes(16)), name, partition)
         self.metadata_partition = metadata_partition_for(
             self.id.topic_id, partition, metadata_partitions
         )
@@ -153,20 +160,31 @@ def user_partition_count(event_count: int) -> int:
 
 
 def history_partitions(
-    count: int, *, seed: int = 1, metadata_partitions: int = METADATA_PARTITIONS
+    count: int,
+    *,
+    seed: int = 1,
+    metadata_partitions: int = METADATA_PARTITIONS,
+    topics: int | None = None,
 ) -> list[UserPartition]:
-    rng = Random(seed)
-    return [UserPartition(rng, number, metadata_partitions) for number in range(count)]
+    return _made(Random(seed), count, metadata_partitions, topics)
+
+
+def _made(
+    rng: Random, count: int, metadata_partitions: int, topics: int | None
+) -> list[UserPartition]:
+    return [UserPartition(rng, number, metadata_partitions, topics) for number in range(count)]
 
 
 def written_events(
-    user_partitions: int, *, seed: int = 1, metadata_partitions: int = METADATA_PARTITIONS
+    user_partitions: int,
+    *,
+    seed: int = 1,
+    metadata_partitions: int = METADATA_PARTITIONS,
+    topics: int | None = None,
 ) -> Iterator[WrittenEvent]:
     """Yield events without end, in the order in which they are written."""
     rng = Random(seed)
-    partitions = [
-        UserPartition(rng, number, metadata_partitions) for number in range(user_partitions)
-    ]
+    partitions = _made(rng, user_partitions, metadata_partitions, topics)
     chance = rng.random
     now_ms = _FIRST_MS
     while True:
@@ -197,10 +215,10 @@ def record_sets(
             base_offset = offsets[partition]
             offsets[partition] += RECORDS_PER_SET
             waiting[partition] = []
-            yield RecordSet(partition, _batches(values, base_offset, records_per_batch))
+            yield RecordSet(partition, batches_of(values, base_offset, records_per_batch))
 
 
-def _batches(values: list[bytes], base_offset: int, records_per_batch: int) -> bytes:
+def batches_of(values: list[bytes], base_offset: int, records_per_batch: int) -> bytes:
     if records_per_batch == 1:
         return b"".join(single(value, offset) for offset, value in enumerate(values, base_offset))
     batches = []

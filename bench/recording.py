@@ -47,5 +47,6 @@ def recording(run: Run, output: Path | None, **sizes: Any) -> Iterator[None]:
             "load_average_before_and_after": load,
             "figures": [figure.as_json() for figure in run.figures],
             "profiles": run.profiles,
+            **({"notes": run.notes} if run.notes else {}),
         }
         output.write_text(json.dumps(found, indent=1) + "\n")
