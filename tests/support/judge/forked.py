@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from rlmm.cli.main import main
+from rlmm.metadata import engines
+from rlmm.metadata.engines import ShardEngine
 from tests.support.judge.broken import FAULTS
 from tests.support.server.serve_process import NO_PORTS, Serving
 
@@ -78,6 +80,9 @@ def _serve(folder: Path, arguments: tuple[str, ...], fault: str | None, saying: 
         del os.environ[name]
     os.environ.update(NO_PORTS)
     sys.argv = ["rlmm", "serve", *arguments]
+    if fault:  # it is planted in the pure-Python engine
+        engines.preferred = ShardEngine.PYTHON
+        engines.shard_type.cache_clear()
     for owner, name, there in FAULTS[fault]() if fault else ():
         setattr(owner, name, there)
     main()

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError
+from rlmm.metadata import engines
 from rlmm.metadata.engines import ShardEngine, shard_type
 from rlmm.metadata.python_shard import PythonShard
+from tests.support.engine.chosen import needs_native
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,9 +32,19 @@ def test_a_process_without_the_core_uses_python_unless_the_core_is_asked_for() -
         shard_type(ShardEngine.NATIVE)
 
 
-def test_a_process_with_the_core_uses_it() -> None:
-    pytest.importorskip("rlmm_native", reason="the native core is not built")
+@needs_native
+def test_a_process_with_the_core_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "preferred", ShardEngine.NATIVE)
+    shard_type.cache_clear()
     shard = shard_type()(3)
     assert type(shard) is not PythonShard
     assert shard_type(ShardEngine.NATIVE) is type(shard)
     assert shard_type(ShardEngine.PYTHON) is PythonShard
+    shard_type.cache_clear()
+
+
+def test_a_process_that_prefers_python_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    shard_type.cache_clear()
+    monkeypatch.setattr(engines, "preferred", ShardEngine.PYTHON)
+    assert shard_type() is PythonShard
+    shard_type.cache_clear()
