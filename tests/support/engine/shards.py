@@ -21,7 +21,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.engine.chosen import ChosenShard
+from tests.support.engine.chosen import IS_NATIVE, ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -41,6 +41,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "breaks_shards: breaks a shard on purpose; none is checked afterwards"
     )
+
+
+def pytest_report_header() -> str:
+    return f"rlmm: engine {'native' if IS_NATIVE else 'python'}"
 
 
 @pytest.fixture(autouse=True)
