@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker bench-native fuzz simulate judge native plugin dist audit docs constraints clean
+.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker fuzz equality simulate judge native plugin dist audit docs constraints clean
 MAKEFLAGS += --no-print-directory
 
 export PYTHON
@@ -17,6 +17,16 @@ FROM ?= 0
 OPERATIONS ?= 1000000
 KILLS ?= 1000
 UPGRADE ?=
+# The engine of the tests: python or native; without it the one that `auto` takes.
+ENGINE ?=
+export RLMM_ENGINE := $(ENGINE)
+ifeq ($(ENGINE),)
+unexport RLMM_ENGINE
+endif
+# What holds for a shard of either engine, and takes little time.
+EITHER := tests/unit/metadata tests/conformance/test_kafka_corpus.py tests/conformance/test_named_rules.py \
+	tests/property/test_shard_against_model.py tests/property/test_next_txn_against_walk.py \
+	tests/property/test_look_ups_explained.py tests/property/test_simulation.py
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,14 +42,16 @@ test-fast: setup ## while working: the quick tests of the service, within a minu
 		--ignore=tests/unit/bench --ignore=tests/unit/spark_tiering --ignore=tests/unit/support \
 		--ignore=tests/unit/rlmm_demo tests/unit
 
-test: setup ## what CI runs: every test in its short form, and every capability shown
+test: setup ## what CI runs: every test in its short form, and every capability shown; all of it with ENGINE=python or native
 	$(PYTEST) --randomly-seed=$(ORDER) --hypothesis-profile=ci -m "not long" --capabilities=docs/capabilities.md tests
+	$(if $(ENGINE),,RLMM_ENGINE=python $(PYTEST) --randomly-seed=$(ORDER) -m "not long" $(EITHER))
 
 test-kafka: setup ## everything with a real Kafka broker, in its long forms; needs Maven and a JDK, 17 or newer
 	$(PYTEST) --hypothesis-profile=ci -m kafka tests
 
-test-long: setup ## the long forms as well
-	$(PYTEST) --hypothesis-profile=long --capabilities=docs/capabilities.md tests
+test-long: setup ## the long forms as well, on the native core and on the pure-Python engine
+	RLMM_ENGINE=native $(PYTEST) --hypothesis-profile=long --capabilities=docs/capabilities.md tests
+	RLMM_ENGINE=python $(PYTEST) --hypothesis-profile=long --capabilities=docs/capabilities.md tests
 
 check: setup ## lint, format, types, import rules, spelling, generated documents
 	$(BIN)/ruff check .
@@ -72,6 +84,9 @@ bench-native: setup native ## the native core beside the Python engine and Kafka
 
 fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
 	@$(BIN)/python -m tests.support.fuzzing.fuzz --count $(COUNT)
+
+equality: setup ## feed both engines the same 10 million events: 50,000 of each of SEEDS (200) from FROM (0)
+	@$(BIN)/python -m tests.support.engine.equality --from $(FROM) --seeds $(if $(filter file,$(origin SEEDS)),200,$(SEEDS))
 
 simulate: setup ## run SEEDS (1000) seeds from FROM (0) of engines, log, network, disk and clock, every invariant checked
 	@$(BIN)/python -m tests.simulation --from $(FROM) --seeds $(SEEDS)

@@ -15,7 +15,6 @@ import click
 
 from bench.figures import Run
 from bench.native_applying import compare_applying, compare_growth
-from bench.native_engines import is_setting_of_service
 from bench.native_following import compare_following
 from bench.native_ground import FULL, QUICK, Ground
 from bench.native_images import compare_images
@@ -92,8 +91,6 @@ def main(
     ):
         stream = Stream(place, sizes.user_partitions, sizes.topics)
         ground = Ground(run, sizes, place, stream)
-        if not is_setting_of_service():
-            run.note("`rlmm serve` has no setting of its engine: N2, N5 and N7 meet its default")
         for name in wanted or SECTIONS:
             SECTIONS[name](ground)
 

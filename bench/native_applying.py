@@ -8,7 +8,7 @@ from bench.figures import Figure
 from bench.measure import Collector, collector, profile_of
 from bench.native_engines import Cost, apply_all, cost_of_applying, empty_shards, live_segments
 from bench.native_ground import BATCHES, ENGINES, Ground, best
-from rlmm.metadata.engines import ShardEngine
+from rlmm.base.native_core import ShardEngine
 
 if TYPE_CHECKING:
     from bench.native_stream import Stream

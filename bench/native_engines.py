@@ -13,14 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.history import METADATA_PARTITIONS
-from rlmm.config.key_table import KEYS
+from rlmm.base.native_core import VARIABLE
 from rlmm.engine.service import PROCESS_PARTS
-from rlmm.metadata.engines import ShardEngine, shard_type
+from rlmm.metadata.engines import shard_type
 from rlmm.metadata.page_order_cache import PageOrderCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from rlmm.base.native_core import ShardEngine
     from rlmm.engine.engine import EngineParts
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.python_shard import PythonShard
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 Asked = tuple["TopicIdPartition", int, int]
 """User partition, leader epoch, offset."""
 Row = tuple[bytes, bytes]
-ENGINE_VARIABLE = "RLMM_ENGINE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,6 @@ def parts_of(engine: ShardEngine, made: type[PythonShard] | None = None) -> Engi
     return replace(PROCESS_PARTS, make_shard=partial(make, order_cache=PageOrderCache()))
 
 
-def is_setting_of_service() -> bool:
-    return any(key.env == ENGINE_VARIABLE for key in KEYS.values())
-
-
 def environment(engine: ShardEngine) -> dict[str, str]:
     """Return what chooses the engine of `rlmm serve`."""
-    return {ENGINE_VARIABLE: engine.value} if is_setting_of_service() else {}
+    return {VARIABLE: engine.value}

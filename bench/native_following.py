@@ -17,7 +17,7 @@ from bench.native_applying import cost_in_java
 from bench.native_engines import Cost, parts_of
 from bench.native_ground import BATCHES, ENGINES, Ground, best
 from bench.native_stream import write_partitions
-from rlmm.metadata.engines import ShardEngine
+from rlmm.base.native_core import ShardEngine
 
 if TYPE_CHECKING:
     from bench.kafka_log import Written

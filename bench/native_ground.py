@@ -10,7 +10,7 @@ from bench.figures import Figure
 from bench.native_engines import apply_all, empty_shards
 from bench.native_jvm import KafkaClasses, kafka_classes
 from bench.native_stream import write_partitions
-from rlmm.metadata.engines import ShardEngine
+from rlmm.base.native_core import ShardEngine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

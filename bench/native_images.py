@@ -13,7 +13,7 @@ from bench.native_ground import BATCHES, ENGINES, Ground
 
 if TYPE_CHECKING:
     from bench.native_stream import Stream
-    from rlmm.metadata.engines import ShardEngine
+    from rlmm.base.native_core import ShardEngine
 
 OUT_MIN, IN_MIN = 4.0, 20.0
 

@@ -20,7 +20,7 @@ from bench.native_engines import (
     look_up_many,
 )
 from bench.native_ground import BATCHES, ENGINES, Ground
-from rlmm.metadata.engines import ShardEngine
+from rlmm.base.native_core import ShardEngine
 from rlmm.metadata.ids import TopicIdPartition
 from rlmm.metadata.partitioner import metadata_partition_for
 

@@ -11,7 +11,7 @@ from bench.native_engines import apply_all, empty_shards, live_segments
 from bench.native_ground import BATCHES, ENGINES, Ground
 from bench.native_starts import replayed_once
 from bench.snapshot import peak_bytes
-from rlmm.metadata.engines import ShardEngine
+from rlmm.base.native_core import ShardEngine
 
 if TYPE_CHECKING:
     from bench.native_stream import Stream

@@ -34,7 +34,7 @@ from tests.support.repository.tree import ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rlmm.metadata.engines import ShardEngine
+    from rlmm.base.native_core import ShardEngine
     from rlmm.records.record_set import RecordSet
 
 _POLL_S = 0.002

@@ -12,8 +12,8 @@ from bench.native_service import serving
 from bench.native_starts import data_folder
 from bench.native_stream import NOT_FOUND
 from bench.sidecar_ground import Asked, compiled, echo_server, load
+from rlmm.base.native_core import ShardEngine
 from rlmm.log.files.files_log import FilesLog
-from rlmm.metadata.engines import ShardEngine
 from rlmm.process.wiring import LOG_FOLDER
 from rlmm.wire.messages import answer_frame, request_frame
 from rlmm.wire.values import partition_value

@@ -18,7 +18,8 @@ from bench.kafka_log import PARTITIONS
 from bench.measure import percentile
 from bench.native_engines import parts_of
 from bench.native_ground import BATCHES, Ground
-from rlmm.metadata.engines import ShardEngine, shard_type
+from rlmm.base.native_core import ShardEngine
+from rlmm.metadata.engines import shard_type
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bench.figures import Figure
 from bench.native_ground import BATCHES, ENGINES, Ground
 from bench.native_service import drop_snapshots, fill_data_folder, serving
-from rlmm.metadata.engines import ShardEngine
+from rlmm.base.native_core import ShardEngine
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,6 +10,7 @@ from rlmm_conformance.python_engine import PythonEngine
 from rlmm_conformance.record_vectors import load_record_vectors
 from rlmm_conformance.rules import ConformanceRule
 from rlmm_conformance.runner import model_answers, run_scenario
+from tests.support.engine.chosen import ChosenShard
 
 CORPUS = load_packaged()
 BY_NAME = pytest.mark.parametrize("scenario", CORPUS.scenarios, ids=lambda one: str(one.name))
@@ -44,7 +45,7 @@ def test_model_when_played_answers_as_kafka_or_as_fixed_kafka(
 @BY_NAME
 def test_python_engine_when_scenario_is_played_never_fails(scenario: Scenario) -> None:
     """Every step passes or is proved, and is the model's answer under all rules."""
-    engine = PythonEngine()
+    engine = PythonEngine(ChosenShard)
     assert not [found for found in run_scenario(engine, scenario) if found.rules is None]
     assert not engine.violations()
     engine.begin(scenario.name, scenario.level, initialized=scenario.initialized)

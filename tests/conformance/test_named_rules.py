@@ -21,6 +21,7 @@ from tests.conformance.play import (
     differences,
     update,
 )
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from rlmm_conformance.fields import Json
@@ -71,7 +72,7 @@ EXAMPLES: dict[ConformanceRule, tuple[str, list[Step], Json]] = {
 def test_rule_when_its_example_is_played_is_proved(rule: ConformanceRule) -> None:
     """The real engine follows each rule in its example, and the runner names exactly that rule."""
     level, steps, answer = EXAMPLES[rule]
-    (found,) = differences(PythonEngine(), *steps, level=level)
+    (found,) = differences(PythonEngine(ChosenShard), *steps, level=level)
     assert (found.step, found.actual, found.rule_names) == (len(steps), answer, rule)
 
 
@@ -124,7 +125,7 @@ def test_right_answer_when_given_of_the_wrong_type_fails(lie: bool | float | str
 def test_expectation_when_the_model_does_not_give_it_is_never_proved() -> None:
     """A wrong expectation is explained by no rule, even if the engine's answer is a rule's."""
     steps = [*LATE_SHORTER_COPY, ask("get", "zz", epoch=0, offset=150)]
-    (found,) = differences(PythonEngine(), *steps)
+    (found,) = differences(PythonEngine(ChosenShard), *steps)
     assert (found.actual, found.rules) == ("a", None)
 
 
@@ -137,7 +138,7 @@ def test_difference_when_two_rules_are_needed_names_both() -> None:
         ask("mark_initialized", "ok"),
         ask("get", None, epoch=0, offset=150),
     ]
-    found = differences(PythonEngine(), *steps, level="store")[-1]
+    found = differences(PythonEngine(ChosenShard), *steps, level="store")[-1]
     assert found.actual == "a"
     assert found.rule_names == "cover-lookup + shard-holds-all"
 
@@ -155,7 +156,7 @@ def test_fixed_expectation_when_met_passes_and_kafka_s_own_answer_fails() -> Non
 def test_fixed_expectation_when_another_rule_differs_names_only_that_rule() -> None:
     """A difference names only the differing rule, not those that the expectation includes."""
     steps = [*LATE_SHORTER_COPY, ask("get", None, epoch=0, offset=150) | {"expect_fixed": None}]
-    (found,) = differences(PythonEngine(), *steps)
+    (found,) = differences(PythonEngine(ChosenShard), *steps)
     assert found.rule_names == "cover-lookup"
 
 

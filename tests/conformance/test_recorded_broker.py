@@ -14,11 +14,11 @@ from rlmm.metadata.decoding import decode
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
 from rlmm_demo.history import recorded_history
+from tests.support.engine.chosen import ChosenShard
 from tests.support.records.console_text import as_kafka_prints
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def test_f56_every_record_lies_where_the_partitioner_says(record_set: RecordSet)
 @BY_PARTITION
 def test_a_brokers_history_is_applied_without_remark(record_set: RecordSet) -> None:
     """A healthy broker's history has no rejected, undecodable, duplicate or remarkable record."""
-    shard = PythonShard(record_set.partition)
+    shard = ChosenShard(record_set.partition)
     report = shard.apply(record_set)
     assert report.complete
     assert report.entries == ()

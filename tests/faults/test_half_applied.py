@@ -29,7 +29,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.engine.shards import batch_of, check_report, new_shard, record_set
+from tests.support.engine.shards import METADATA_PARTITION, batch_of, check_report, record_set
 from tests.support.records.histories import DenseHistory
 
 if TYPE_CHECKING:
@@ -157,6 +157,10 @@ CASES: dict[str, Case] = {
     "refused-unknown": (BASE, delete_started("nobody")),
 }
 """A history, and the event that fails after it."""
+
+
+def new_shard() -> PythonShard:
+    return PythonShard(METADATA_PARTITION)
 
 
 def shard_of(case: Case) -> PythonShard:

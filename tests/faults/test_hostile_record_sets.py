@@ -23,6 +23,7 @@ from rlmm.records.compression import Compression
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
 from tests.support.builders import finished, started
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, World, until_open
 from tests.support.records.hostile_sets import (
@@ -52,9 +53,9 @@ def range_of(count: int) -> dict[int, int]:
     return {number: number for number in range(count)}
 
 
-def step_by_step(data: bytes) -> tuple[PythonShard, int]:
+def step_by_step(data: bytes, make: type[PythonShard] = ChosenShard) -> tuple[PythonShard, int]:
     """Apply *data* with as little as possible in each call; return the shard and the calls."""
-    shard, given_set, calls, is_complete = PythonShard(0), RecordSet(0, data), 0, False
+    shard, given_set, calls, is_complete = make(0), RecordSet(0, data), 0, False
     while not is_complete:
         position, before_s = shard.position, time.thread_time()
         report = shard.apply(given_set, is_over=lambda: True)
@@ -101,7 +102,7 @@ def test_record_set_when_applied_step_by_step_then_has_the_same_effect(
     values = [MADE[kind](size) for kind, size, count in runs for _ in range(count)]
     data = packed(codec, *values, headers=headers(header_count))
     shard, _ = step_by_step(data)
-    at_once = PythonShard(0)
+    at_once = ChosenShard(0)
     assert at_once.apply(RecordSet(0, data)).complete
     assert shard.image() == at_once.image()
     assert shard.statistics() == at_once.statistics()
@@ -113,7 +114,7 @@ def test_large_batch_when_its_records_are_used_up_then_are_those_of_the_batch(
     """Records that are freed one by one arrive in their order, with their offsets."""
     values = [encode(started(number, number, number)) for number in range(20)]
     data = build_batch(records_of(values, 0), 0)
-    expected = PythonShard(0)
+    expected = ChosenShard(0)
     expected.apply(RecordSet(0, data))
     monkeypatch.setattr(open_record_set, "_FREED_AT_ONCE_MAX", 3)
     shard, _ = step_by_step(data)
@@ -122,11 +123,11 @@ def test_large_batch_when_its_records_are_used_up_then_are_those_of_the_batch(
 
 
 def test_events_of_a_partition_with_many_leader_epochs_when_applied_then_end_a_slice_each() -> None:
-    """An event that changes thousands of leader epochs is not applied in one go with others."""
+    """The Python engine applies an event that changes very many leader epochs alone."""
     count = EPOCHS_FEW + 1
     values = [encode(started(number, 0, count, range_of(count))) for number in range(3)]
     values += [encode(finished(number)) for number in range(3)]
-    shard, calls = step_by_step(build_batch(records_of(values, 0), 0))
+    shard, calls = step_by_step(build_batch(records_of(values, 0), 0), PythonShard)
     assert shard.statistics().tally == Tally(applied=6)
     assert calls >= len(values)
 
@@ -168,7 +169,10 @@ async def test_loop_when_an_engine_reads_such_a_set_then_others_have_turns(
 async def test_batch_when_a_writer_listens_then_is_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The verdicts of writers cost no second reading of the batch, however many slices it has."""
+    """
+    The verdicts of writers cost the Python engine no second reading of the batch, however many
+    slices it has.
+    """
     reads = 0
     read = records.compiled_values
 
@@ -180,7 +184,7 @@ async def test_batch_when_a_writer_listens_then_is_read_once(
     monkeypatch.setattr(batch, "compiled_values", counted)
     world = World()
     place = world.place(TP)
-    async with world.engine(ANY_HISTORY) as engine:
+    async with world.engine(ANY_HISTORY, make_shard=PythonShard) as engine:
         await until_open(engine, place)
         reader = engine._pump.follower(place)
         assert reader is not None

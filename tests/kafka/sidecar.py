@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import sys
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from tests.kafka.process import ChildProcess, KeptProcess, ProcessLog
 from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.support.engine.chosen import environ_without_settings
 from tests.support.repository import tree
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Sidecar(KeptProcess):
     def start(self) -> Self:
         assert not self.is_running, "is running already"
         self.end(signal.SIGKILL)
-        environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
+        environ = environ_without_settings()
         position = self.log.position
         command = [
             sys.executable, "-m", "tests.support.server.child_rlmm", "serve",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import shlex
 import sys
@@ -18,6 +17,7 @@ from urllib.request import urlopen
 from tests.kafka.clients import PAUSE_S
 from tests.kafka.placement import ELECT
 from tests.kafka.process import ProcessFailed
+from tests.support.engine.chosen import environ_without_settings
 from tests.support.repository import tree
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Place:
             raise ProcessFailed(f"{WAITING_DEADLINE_S:g} s passed: {what}") from error
 
     async def _rlmm(self, *arguments: str) -> str:
-        environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
+        environ = environ_without_settings()
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "rlmm", *arguments,
             env={**environ, "PYTHONPATH": str(tree.ROOT)},

@@ -18,9 +18,9 @@ from rlmm.log.files.files_log import FilesLog
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT32_MAX, INT64_MAX, INT64_MIN, is_possible
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from tests.support.builders import segment_id, started, tp, update
+from tests.support.engine.chosen import ChosenShard
 from tests.support.records import strategies
 from tests.support.stores.segment_objects import put_set, whole_segment
 
@@ -131,7 +131,7 @@ def said_impossible(report: dict[str, Any]) -> int:
 
 def impossible_segments(events: Iterable[Event]) -> int:
     """Return how many segments of partitions that no broker can have *events* leave behind."""
-    shard = PythonShard(0)
+    shard = ChosenShard(0)
     for event in events:
         shard.apply_event(event)
     odd = (one for one in shard.partitions() if not is_possible(one))

@@ -19,7 +19,6 @@ from rlmm.metadata.ids import SegmentId, Uuid, is_possible
 from rlmm.metadata.image import partition_image, shard_image
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.row import NOT_FINISHED, finish_of, is_sound_row, row_of, segment_of
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.state_check import violations
@@ -27,6 +26,7 @@ from rlmm.metadata.verdicts import Undecodable
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
 from tests.support.builders import segment_id, started
+from tests.support.engine.chosen import ChosenShard
 from tests.support.records import golden, strategies
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def test_f62_value_when_damaged_then_is_read_without_an_error(event: Event, rand
 
 
 def apply(values: list[bytes | None]) -> tuple[Report, bytes]:
-    shard = PythonShard(0)
+    shard = ChosenShard(0)
     batch = build_batch(records_of(values, 0), 0, last_offset=len(values))
     return shard.apply(RecordSet(0, batch)), shard.image()
 
@@ -154,8 +154,8 @@ def test_f56_partition_lies_within_the_topic(topic_id: bytes, partition: int, co
     assert metadata_partition_for(topic_id, partition, 1) == 0
 
 
-def played(history: list[Event]) -> PythonShard:
-    shard = PythonShard(2)
+def played(history: list[Event]) -> ChosenShard:
+    shard = ChosenShard(2)
     for event in history:
         shard.apply_event(event)
     return shard
@@ -166,7 +166,7 @@ def test_shard_when_exported_and_imported_then_is_the_same(history: list[Event])
     """An imported shard, and each partition alone, has the same image, answers and counts."""
     before = played(history)
     image = before.image()
-    after = PythonShard.from_image(image)
+    after = ChosenShard.from_image(image)
     assert after.image() == image
     assert after.position == before.position == len(history)
     assert set(after.partitions()) == set(before.partitions())

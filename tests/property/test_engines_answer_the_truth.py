@@ -19,10 +19,10 @@ from rlmm.log.memory.partition import AppendOutcome, BoundsFault
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.pump.settings import PumpSettings, WriteSettings
 from tests.support.builders import delete_started, finished, segment_id, started, tp
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engines import ROOM
 from tests.support.virtual_time import VirtualTimeLoop
 
@@ -114,7 +114,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.truth = StoredRecords(self.loop, COUNT)
         self.opened = AsyncExitStack()
         self.engines: list[Engine] = []
-        self.suspects: list[PythonShard] = []
+        self.suspects: list[ChosenShard] = []
         """Shards that read what was cut off since: only a read notices."""
         self.writing: set[asyncio.Task[None]] = set()
         for _ in range(2):
@@ -135,12 +135,12 @@ class EngineMachine(RuleBasedStateMachine):
 
         self.run(called())
 
-    def shards(self) -> list[tuple[Engine, int, PythonShard, GateState]]:
+    def shards(self) -> list[tuple[Engine, int, ChosenShard, GateState]]:
         found = []
         for engine in self.engines:
             for place, gated in engine._gate.shards().items():
                 if gated.shard is not None:
-                    assert isinstance(gated.shard, PythonShard)
+                    assert isinstance(gated.shard, ChosenShard)
                     found.append((engine, place, gated.shard, gated.gate.state))
         return found
 

@@ -27,8 +27,8 @@ from rlmm.log.replay_progress import (
 )
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from tests.support.builders import segment_id, started, tp
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from rlmm.log.replay_progress import Fact
@@ -106,7 +106,7 @@ class GateMachine(RuleBasedStateMachine):
 
     @rule(place=PLACES)
     def hold(self, place: int) -> None:
-        shard = PythonShard(place)
+        shard = ChosenShard(place)
         for user in USERS:
             if place_of(user) == place:
                 shard.apply_event(started(segment_id("a", user)))

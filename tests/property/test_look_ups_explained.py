@@ -12,8 +12,8 @@ from rlmm.inspection.explain import explain
 from rlmm.inspection.explain_facts import ExplainFacts
 from rlmm.inspection.lookup_trace import LookupMiss, LookupRule, look_up
 from rlmm.metadata.ids import INT64_MIN, SegmentId
-from rlmm.metadata.python_shard import PythonShard
 from tests.support.builders import finished, started
+from tests.support.engine.chosen import ChosenShard
 from tests.support.records.histories import (
     EPOCHS,
     HISTORIES,
@@ -32,7 +32,7 @@ FIRST = SegmentId(PARTITIONS[0], UUIDS[0])
 
 
 def check(events: list[Event]) -> None:
-    shard, states = PythonShard(0), LiteralStates()
+    shard, states = ChosenShard(0), LiteralStates()
     for event in events:
         shard.apply_event(event)
         states.apply(event)

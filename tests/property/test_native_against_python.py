@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import random
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rlmm.errors import ImageCorrupt
+from rlmm.metadata.ids import SegmentId
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.records.compression import Compression
-from rlmm.records.record_set import RecordSet
-from rlmm.records.writer import build_batch, records_of
-from tests.support.engine.shards import batch_of, values_of
+from tests.support.engine.changes_between import ChangesBetween, applied_in_slices
+from tests.support.engine.chosen import needs_native
+from tests.support.engine.shards import values_of
 from tests.support.records.histories import (
     EPOCHS,
     OFFSETS,
@@ -23,6 +21,7 @@ from tests.support.records.histories import (
     DenseHistory,
     odd_form,
 )
+from tests.support.records.odd_record_sets import odd_record_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,19 +29,18 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.report import Report
     from rlmm.metadata.shard import Shard
+    from rlmm.records.record_set import RecordSet
 
-pytestmark = pytest.mark.skipif(
-    find_spec("rlmm_native") is None and "CI" not in os.environ,
-    reason="the native core is not built: `make native` builds it, with cargo",
-)
+pytestmark = needs_native
 
 
-class SideBySide:
+class SideBySide(ChangesBetween):
     """Both engines, given the same calls; every outcome is compared."""
 
     def __init__(self, seed: int) -> None:
         from rlmm.metadata.native_shard import NativeShard  # noqa: PLC0415 - may not be built
 
+        super().__init__()
         self.rng = random.Random(seed)
         self.make: tuple[type[PythonShard], type[PythonShard]] = (NativeShard, PythonShard)
         self.both: tuple[PythonShard, PythonShard] = (NativeShard(3), PythonShard(3))
@@ -72,8 +70,10 @@ class SideBySide:
         self.same(lambda shard: shard.statistics())
 
     def apply(self, given: RecordSet) -> Report:
-        limit = self.rng.choice((None, None, 1, 7, 100))
         passed: tuple[list[Any], list[Any]] = ([], [])
+        if self.rng.random() < 0.2:
+            return self.apply_in_slices(given, passed)
+        limit = self.rng.choice((None, None, 1, 7, 100))
         native, expected = (
             shard.apply(given, limit, passed=into)
             for shard, into in zip(self.both, passed, strict=True)
@@ -88,6 +88,17 @@ class SideBySide:
         assert native == expected
         return expected
 
+    def apply_in_slices(self, given: RecordSet, passed: tuple[list[Any], list[Any]]) -> Report:
+        """Let the time of each engine be over at other moments: the whole is the same."""
+        is_over = [random.Random(self.rng.random()) for _ in self.both]
+        native, expected = (
+            applied_in_slices(shard, given, lambda rng=rng: rng.random() < 0.5, into)  # type: ignore[misc]
+            for shard, rng, into in zip(self.both, is_over, passed, strict=True)
+        )
+        assert passed[0] == passed[1]
+        assert native == expected
+        return expected
+
     def pass_damage(self, report: Report, given: RecordSet) -> None:
         assert report.damage is not None
         damage, position = report.damage, self.both[1].position
@@ -95,26 +106,10 @@ class SideBySide:
         self.same(lambda shard: shard.set_aside(damage, given.data, next_offset))
 
     def record_set(self) -> RecordSet:
-        rng, at, parts = self.rng, self.both[1].position, []
-        for _ in range(rng.randint(1, 5)):
-            at += rng.choice((0, 0, 0, 0, 2))
-            events = [self.value() for _ in range(rng.choice((1, 1, 1, 3, 20)))]
-            self.events += len(events)
-            compression = rng.choice((Compression.NONE,) * 6 + tuple(Compression))
-            if compression is Compression.NONE:
-                parts.append(batch_of(events, at))
-            else:
-                records = records_of(values_of(events), at)
-                parts.append(build_batch(records, at, compression=compression))
-            at += len(events)
-        data = b"".join(parts)
-        kind = rng.random()
-        if kind < 0.04:
-            place = rng.randrange(len(data))
-            data = data[:place] + bytes((data[place] ^ 1 << rng.randrange(8),)) + data[place + 1 :]
-        elif kind < 0.07:
-            data = data[: rng.randrange(len(data))]
-        return RecordSet(3, data, rng.choice((None, None, at, at + 2)))
+        at = self.both[1].position
+        made, count = odd_record_set(self.rng, 3, at, lambda: values_of([self.value()])[0])
+        self.events += count
+        return made
 
     def value(self) -> Event | bytes | None:
         kind = self.rng.random()
@@ -144,13 +139,17 @@ class SideBySide:
             lambda shard: shard.partition_delete(partition),
             lambda shard: shard.epoch_view(partition, epoch),
             lambda shard: shard.knows(partition),
-            lambda shard: shard.page(partition, rng_epoch, limit=3).segments,
+            lambda shard: shard.page(partition, rng_epoch, limit=3),
+            lambda shard: shard.segment(SegmentId(partition, uuid)),
             lambda shard: shard.admit(event),
             lambda shard: sorted(shard.watermarks(), key=str),
             lambda shard: {one.key for one in shard.partitions()},
+            lambda shard: dict(shard.misplaced),
+            lambda shard: shard.user_partitions,
+            lambda shard: shard.listing(partition, rng_epoch).take(4),
+            lambda shard: shard.statistics(),
         )
         rng_epoch, event = rng.choice((None, epoch)), DenseHistory(rng).event()
-        del uuid
         for one in asked:
             self.same(one)
 
@@ -189,6 +188,8 @@ def run_events(seed: int, count: int) -> None:
         world.go_on()
         if world.rng.random() < 0.2:
             world.ask()
+        if world.rng.random() < 0.1:
+            world.change()
         if world.rng.random() < 0.01:
             world.exchange_images()
             world.refuse_images()

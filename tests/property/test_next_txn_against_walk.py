@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from rlmm.metadata import paging
 from rlmm.metadata.ids import INT64_MAX
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (
     delete_finished,
@@ -21,6 +20,7 @@ from tests.support.builders import (
     started,
     tp,
 )
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _short_chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("rlmm.metadata.epoch_state.STEPS_MAX", steps_max)
 
 
-def walk(shard: PythonShard, epoch: int, offset: int) -> SegmentMetadata | None:
+def walk(shard: ChosenShard, epoch: int, offset: int) -> SegmentMetadata | None:
     while (found := shard.segment_for(tp(), epoch, offset)) is not None and found.txn_index_empty:
         if not offset <= found.last_offset < INT64_MAX:
             return None
@@ -48,7 +48,7 @@ def walk(shard: PythonShard, epoch: int, offset: int) -> SegmentMetadata | None:
     return found
 
 
-def require_equal(shard: PythonShard, epoch: int, offset: int) -> None:
+def require_equal(shard: ChosenShard, epoch: int, offset: int) -> None:
     found = shard.next_segment_with_txn_index(tp(), epoch, offset)
     assert found == walk(shard, epoch, offset), (epoch, offset)
 
@@ -95,7 +95,7 @@ def copies(rng: random.Random, end_at: int | None) -> Iterator[Event]:
 def test_next_with_txn_index_between_events_then_equals_the_walk(seed: int) -> None:
     """The search agrees with the walk after every event, the end of the partition among them."""
     rng = random.Random(seed)
-    shard = PythonShard(0)
+    shard = ChosenShard(0)
     asked_share = rng.choice((0.1, 1))
     for event in copies(rng, None if seed % 3 else 2 * PIECES):
         shard.apply_event(event)
@@ -103,7 +103,7 @@ def test_next_with_txn_index_between_events_then_equals_the_walk(seed: int) -> N
             for offset in (0, rng.randrange(PIECES * SPAN), rng.randrange(PIECES * SPAN)):
                 require_equal(shard, 0, offset)
         assert shard.validate() == []
-    for restored in (shard, PythonShard.from_image(shard.image())):
+    for restored in (shard, ChosenShard.from_image(shard.image())):
         for epoch in (0, 1):
             for offset in range(-5, (PIECES + 10) * SPAN):
                 require_equal(restored, epoch, offset)
@@ -131,7 +131,7 @@ def shown_of(page: Page) -> list[tuple[int, bytes]]:
     return [(segment.start_offset, segment.id.uuid) for segment in page.segments]
 
 
-def listed_in(shard: PythonShard, epoch: int | None) -> set[tuple[int, bytes]]:
+def listed_in(shard: ChosenShard, epoch: int | None) -> set[tuple[int, bytes]]:
     found = shard.segments(tp()) if epoch is None else shard.segments_of_epoch(tp(), epoch)
     return {(segment.start_offset, segment.id.uuid) for segment in found}
 
@@ -156,7 +156,7 @@ def test_pages_when_events_come_in_between_then_show_what_stays_once_and_in_orde
     kept = paging.TAKEN_AT_A_TIME, paging.CHUNK_MAX
     paging.TAKEN_AT_A_TIME, paging.CHUNK_MAX = taken, chunk  # type: ignore[misc]
     try:
-        shard = PythonShard(0)
+        shard = ChosenShard(0)
         for event in before:
             shard.apply_event(event)  # type: ignore[arg-type]
         always, shown = listed_in(shard, epoch), []

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import describe
@@ -27,6 +26,7 @@ from spark_tiering.maintenance.rebuild.decision import RebuildFate, decide
 from spark_tiering.maintenance.rebuild.document import entry_fields, entry_of, parse_entry
 from spark_tiering.maintenance.rebuild.manifests import ReadSet
 from tests.support.builders import delete_finished, delete_started, finished, tp
+from tests.support.engine.chosen import ChosenShard
 from tests.support.stores.segment_objects import manifest_of, whole_segment
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def tiers(draw: st.DrawFn) -> list[tuple[SegmentMetadata, str]]:
     return found
 
 
-def origin(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
-    shard = PythonShard(0)
+def origin(tier: list[tuple[SegmentMetadata, str]]) -> ChosenShard:
+    shard = ChosenShard(0)
     for segment, _ in tier:
         shard.apply_event(entry_of(segment).start)
     for segment, stage in tier:
@@ -91,7 +91,7 @@ def recovered(segment: SegmentMetadata) -> SegmentMetadata:
 def rebuilt(
     tier: list[tuple[SegmentMetadata, str]],
     past: dict[SegmentId, SegmentState],
-    shard: PythonShard,
+    shard: ChosenShard,
     stop_after: int | None = None,
 ) -> list[RebuildFate]:
     sets = [
@@ -117,7 +117,7 @@ def rebuilt(
     return [one.fate for one in difference.decided]
 
 
-def answers(shard: PythonShard) -> list[object]:
+def answers(shard: ChosenShard) -> list[object]:
     if not shard.knows(tp()):
         return []
     found: list[object] = []
@@ -129,7 +129,7 @@ def answers(shard: PythonShard) -> list[object]:
     return found
 
 
-def expected(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
+def expected(tier: list[tuple[SegmentMetadata, str]]) -> ChosenShard:
     kept = [(one, "finished") for one, stage in tier if stage in ("whole", "finished")]
     return origin(kept)
 
@@ -144,7 +144,7 @@ def test_rebuild_when_deletions_are_known_is_equal(tier: list[tuple[SegmentMetad
         for segment, stage in tier
         if stage in ("deleting", "deleted")
     }
-    shard = PythonShard(0)
+    shard = ChosenShard(0)
     fates = rebuilt(tier, past, shard)
     assert fates.count(RebuildFate.DELETED) == len(past)
     wanted = expected(tier)
@@ -164,7 +164,7 @@ def test_rebuild_when_deletions_are_known_is_equal(tier: list[tuple[SegmentMetad
 def test_rebuild_when_nothing_was_deleted_is_equal(tier: list[tuple[SegmentMetadata, str]]) -> None:
     """A rebuild without deletions answers as the lost metadata did."""
     tier = [(one, "finished" if stage != "open" else stage) for one, stage in tier]
-    shard = PythonShard(0)
+    shard = ChosenShard(0)
     rebuilt(tier, {}, shard)
     before = origin(tier)
     assert answers(shard) == (answers(before) if shard.knows(tp()) else [])
@@ -175,7 +175,7 @@ def test_rebuild_when_its_application_is_broken_off_then_a_second_one_completes_
     tier: list[tuple[SegmentMetadata, str]], stop_after: int
 ) -> None:
     """The second run publishes the events that the first run did not, and no event twice."""
-    shard, whole = PythonShard(0), PythonShard(0)
+    shard, whole = ChosenShard(0), ChosenShard(0)
     rebuilt(tier, {}, shard, stop_after)
     rebuilt(tier, {}, shard)
     rebuilt(tier, {}, whole)

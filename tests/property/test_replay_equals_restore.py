@@ -9,9 +9,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.shards import apply, batch_of, new_shard, record_set
 from tests.support.records.histories import HISTORIES, DenseHistory, odd_form
 
@@ -59,14 +59,14 @@ def first_offset(batch: bytes) -> int:
 def check_restores(batches: list[bytes], positions: list[int], images: dict[int, bytes]) -> None:
     end = max(images)
     for position in positions:
-        restored = PythonShard.from_image(images[position])
+        restored = ChosenShard.from_image(images[position])
         assert restored.position == position
         assert restored.image() == images[position]
         assert restored.validate() == []
         for back in range(len(batches) + 1):
             if back < len(batches) and first_offset(batches[back]) > position:
                 break
-            again = PythonShard.from_image(images[position])
+            again = ChosenShard.from_image(images[position])
             report = apply(again, record_set(*batches[back:]))
             assert report.tally.offsets == again.position - position
             if back < len(batches):

@@ -13,13 +13,13 @@ from rlmm.errors import NotReady, UnknownPartition
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId
 from rlmm.metadata.outcomes import Level, outcome_of
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.metadata.view import PartitionViews
 from rlmm_conformance.model import CacheModel, ModelFailure, StoreModel
 from rlmm_conformance.rules import ConformanceRule
 from rlmm_conformance.steps import SegmentFields, UpdateFields
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.shards import apply, batch_of, new_shard, record_set
 from tests.support.records.histories import (
     EPOCHS,
@@ -138,7 +138,7 @@ class SideBySide:
     def restore(self) -> None:
         ready = {partition: self.views.is_ready(partition) for partition in PARTITIONS}
         loaded = {partition for partition in PARTITIONS if self.views.is_loaded(partition)}
-        self.shard = PythonShard.from_image(self.shard.image())
+        self.shard = ChosenShard.from_image(self.shard.image())
         self.views = PartitionViews(self.shard)
         for partition in loaded:
             self.views.load(partition)

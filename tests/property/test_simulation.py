@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 
 import pytest
@@ -17,6 +18,8 @@ from tests.simulation.fetches import end_of_epoch
 from tests.simulation.seeds import Tried, told, try_many, try_seeds
 from tests.simulation.steps import STEPS
 from tests.simulation.world import run
+from tests.support.engine.chosen import needs_native
+from tests.support.repository import tree
 
 pytestmark = pytest.mark.breaks_shards  # a judge of its own looks at every shard, at every step
 
@@ -24,6 +27,7 @@ CHUNK = 50
 SEEDS = 1_000
 """What CI runs; while working it is a part of them."""
 SEEDS_LONG = int(os.environ.get("RLMM_SIMULATION_SEEDS", "100000"))
+SAME_STORY = "[(run(seed).digest, run(seed).counts) for seed in range(100, 106)]"
 CAUGHT_WITHIN = 300
 """Seeds within which a broken engine must be caught."""
 CAUGHT_WITHIN_LONG = 3_000
@@ -73,6 +77,22 @@ def test_simulation_when_a_seed_is_run_again_then_its_story_is_the_same(seed: in
     assert first.lines == again.lines
     assert first.digest == again.digest
     assert first.digest != run(seed + 1).digest
+
+
+@needs_native
+def test_simulation_on_either_engine_then_has_the_same_story() -> None:
+    """A seed of the Python engine replays on the native one to the last line and millisecond."""
+    program = f"from tests.simulation.world import run\nprint({SAME_STORY})"
+    stories = []
+    for engine in ("python", "native"):
+        told = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=tree.ROOT, env={**os.environ, "RLMM_ENGINE": engine},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert told.returncode == 0, told.stderr
+        stories.append(told.stdout)
+    assert stories[0] == stories[1]
 
 
 def test_simulation_when_many_seeds_have_run_then_everything_was_tried() -> None:

@@ -19,7 +19,6 @@ from rlmm.errors import ImageCorrupt, SnapshotError
 from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import INT32_MAX, INT64_MAX
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.snapshot.format import FIELDS, MAGIC, START, SnapshotHeader
 from tests.support.builders import (
@@ -32,6 +31,7 @@ from tests.support.builders import (
 )
 from tests.support.builders import segment_id as named
 from tests.support.engine import plain_snapshot_reader
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.plain_snapshot_reader import read_snapshot
 from tests.support.engine.snapshots import (
     HISTORY,
@@ -72,7 +72,7 @@ LARGE_NUMBERS = st.sampled_from(
 
 def opened(content: bytes) -> None:
     header, images = read_back(content)
-    shard = PythonShard(header.partition, header.position)
+    shard = ChosenShard(header.partition, header.position)
     for image in images:
         shard.import_partition(image)
 
@@ -94,7 +94,7 @@ def test_f3_f4_snapshot_when_written_then_is_read_back_whole(
     content = file_of(shard, block_bytes=block_bytes, **fields)
     found, images = read_back(content)
     assert (found, images) == (header, images_of(shard))
-    again = PythonShard(found.partition, found.position)
+    again = ChosenShard(found.partition, found.position)
     for image in images:
         again.import_partition(image)
     assert again.image() == shard.image()
@@ -269,7 +269,7 @@ def offsets_of(read: UserPartition, epoch: int) -> set[int]:
     return {offset for offset in found if 0 <= offset <= INT64_MAX}
 
 
-def require_same(shard: PythonShard, *, block_bytes: int) -> None:
+def require_same(shard: ChosenShard, *, block_bytes: int) -> None:
     header, found = read_snapshot(file_of(shard, block_bytes=block_bytes))
     assert (header["partition"], header["position"]) == (shard.partition, shard.position)
     held = {(one.topic, bytes(one.topic_id), one.partition): one for one in shard.partitions()}
@@ -286,7 +286,7 @@ def require_same(shard: PythonShard, *, block_bytes: int) -> None:
             require_same_epoch(shard, partition, read, epoch)
 
 
-def require_same_epoch(shard: PythonShard, partition: Any, read: UserPartition, epoch: int) -> None:
+def require_same_epoch(shard: ChosenShard, partition: Any, read: UserPartition, epoch: int) -> None:
     listed = [as_read(one) for one in shard.segments_of_epoch(partition, epoch)]
     assert by_id([as_told(one) for one in read.belonging(epoch)]) == by_id(listed)
     entry = read.epochs.get(epoch)

@@ -14,9 +14,9 @@ from rlmm.findings.finding import Severity
 from rlmm.inspection.cluster_facts import PartitionOffsets
 from rlmm.inspection.verify import broken_rules, verify_partition
 from rlmm.metadata.ids import SegmentId, Uuid
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import delete_finished, delete_started, finished, started, tp
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from rlmm.findings.finding import Finding
@@ -28,7 +28,7 @@ BROKERS = 3
 
 @dataclass
 class Healthy:
-    shard: PythonShard = field(default_factory=lambda: PythonShard(0))
+    shard: ChosenShard = field(default_factory=lambda: ChosenShard(0))
     end: int = 0
     log_start: int = 0
     leader: int = 0

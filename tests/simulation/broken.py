@@ -19,10 +19,10 @@ from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.epoch_state import EpochState
+from rlmm.metadata.image import partition_image
+from rlmm.metadata.image_reading import read_partition_image
 from rlmm.metadata.partition_state import PartitionState
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from rlmm.metadata.shard_answers import ShardAnswers
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.pump import known_state, pump, verdict_waits
 from rlmm.pump import writer as writer_module
@@ -33,6 +33,7 @@ from rlmm.snapshot import snapshot_folder
 from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
 from tests.simulation import steps
 from tests.simulation.loop import swapped
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -131,14 +132,14 @@ def _drops_trimmed_states(position: int, bounds: LogBounds) -> ReplayStart:
     return ReplayStart.BEYOND
 
 
-def _holes_do_not_count(shard: PythonShard, next_offset: int, turn: Any) -> None:
+def _holes_do_not_count(shard: ChosenShard, next_offset: int, turn: Any) -> None:
     """Skip gaps without counting them."""
     del turn
     shard.position = max(shard.position, next_offset)
 
 
 def _hides_what_is_deleted(
-    shard: ShardAnswers, partition: TopicIdPartition
+    shard: ChosenShard, partition: TopicIdPartition
 ) -> list[SegmentMetadata]:
     return [
         segment
@@ -147,7 +148,7 @@ def _hides_what_is_deleted(
     ]
 
 
-_SEGMENTS = ShardAnswers.segments
+_SEGMENTS = ChosenShard.segments
 
 # ------------------------------------------------------------------------------------- snapshots
 
@@ -217,22 +218,18 @@ def _judges_by_offset(
 async def _inherits(follower: Follower) -> None:
     """Let the state after a cut have the watermarks of the one before it."""
     before = follower._replay
-    states: dict[bytes, PartitionState] = {}
-    if before is not None:
-        assert isinstance(before.shard, PythonShard)
-        states.update(before.shard._states)
+    marks = [] if before is None else list(before.shard.watermarks())
     await _BEGIN(follower)
     after = follower._replay
     if before is None or after is None or after.shard is before.shard:
         return
-    shard = after.shard
-    assert isinstance(shard, PythonShard)
-    for key, state in states.items():
-        heir = shard._states.setdefault(key, PartitionState(key))
-        for epoch, entry in state.epochs.items():
-            own = heir.epochs.setdefault(epoch, EpochState(epoch))
-            if entry.highest is not None and (own.highest or -1) < entry.highest:
-                own.highest = entry.highest
+    for partition, epoch, highest in marks:
+        image = after.shard.partition_image(partition)
+        heir = PartitionState(partition.key) if image is None else read_partition_image(image)
+        own = heir.epochs.setdefault(epoch, EpochState(epoch))
+        if (own.highest or -1) < highest:
+            own.highest = highest
+        after.shard.import_partition(partition_image(heir))
 
 
 _BEGIN = Follower._begin
@@ -285,12 +282,12 @@ BROKEN = (
     _broken("early acknowledgement", "I3", EventWriter, "_wait_verdict", _acknowledges_early),
     _broken("endless wait", "I9", EventWriter, "_wait_verdict", _waits_for_ever),
     _broken("another's verdict", "I3", verdict_waits, "_verdict_on", _first_verdict),
-    _broken("unchecked writer", "I8", PythonShard, "admit", lambda *_: None),
+    _broken("unchecked writer", "I8", ChosenShard, "admit", lambda *_: None),
     _broken("erased metadata", "I8", writer_module, "_with_custom", lambda event, _: event),
     _broken("strange record", "I8", writer_module, "encode", lambda event: encode(event) + b"\0"),
     _broken("falling watermark", "I7", known_state, "beginning", _drops_trimmed_states),
-    _broken("lost count", "I4", PythonShard, "_skip_to", _holes_do_not_count),
-    _broken("hidden segment", "I6", ShardAnswers, "segments", _hides_what_is_deleted),
+    _broken("lost count", "I4", ChosenShard, "_skip_to", _holes_do_not_count),
+    _broken("hidden segment", "I6", ChosenShard, "segments", _hides_what_is_deleted),
     _broken("late copy", "I1 I3 errors", Follower, "freeze", _freezes_late),
     _broken("torn snapshot", "I5", snapshot_folder, "write_atomically", _writes_in_place),
     _broken(

@@ -11,9 +11,9 @@ import os
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.files import SnapshotFile
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -280,11 +280,11 @@ def file_of(data: bytes) -> SnapshotFile:
     return SnapshotFile(lambda size, position: data[position : position + size], len(data))
 
 
-def restored(data: bytes) -> tuple[SnapshotHeader, PythonShard]:
+def restored(data: bytes) -> tuple[SnapshotHeader, ChosenShard]:
     """Return the header and state of a snapshot; raises as the service does."""
     file = file_of(data)
     header = file.verify()
-    shard = PythonShard(header.partition, header.position)
+    shard = ChosenShard(header.partition, header.position)
     for image in file.reader().images():
         shard.import_partition(image)
     return header, shard

@@ -10,7 +10,6 @@ from rlmm.gate.state import GateState
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Undecodable
 from rlmm.snapshot.catalog import SUFFIX, identity_folder, position_of
@@ -19,6 +18,7 @@ from tests.simulation.disk import file_of, restored
 from tests.simulation.machine import LATENESS_S
 from tests.simulation.reference import Reference
 from tests.simulation.watched_shard import WatchedShard, snapshot_key
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,7 +86,7 @@ class Judge:
 
     def expected(
         self, topic_id: Uuid, replay: Replay, partition: TopicIdPartition
-    ) -> PythonShard | None:
+    ) -> ChosenShard | None:
         """Return what a replay gives of *partition* at the position of *replay*, if anything."""
         reference = self.reference_of(topic_id, replay)
         image = reference.image(partition, replay.shard.position)
@@ -165,7 +165,7 @@ class Judge:
             shard = gated.shard
             if gated.gate.state is not GateState.OPEN or shard is None:
                 continue
-            assert isinstance(shard, PythonShard)
+            assert isinstance(shard, ChosenShard)
             assert isinstance(shard, WatchedShard)
             lineage = shard.lineage or machine.newest_lineage(place)
             assert lineage is not None
@@ -361,13 +361,8 @@ class Judge:
             )
 
 
-def _marks_of(shard: PythonShard) -> _Marks:
-    return {
-        (key, epoch): entry.highest
-        for key, state in shard._states.items()
-        for epoch, entry in state.epochs.items()
-        if entry.highest is not None
-    }
+def _marks_of(shard: ChosenShard) -> _Marks:
+    return {(partition.key, epoch): highest for partition, epoch, highest in shard.watermarks()}
 
 
 def _was_refused(machine: Machine) -> bool:

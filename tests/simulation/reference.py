@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Rejected, Undecodable
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
@@ -47,14 +47,14 @@ class Reference:
         self._batches = batches
         self._gaps = gaps
         self._read = 0
-        self._shard = PythonShard(place, first_offset)
+        self._shard = ChosenShard(place, first_offset)
         self._versions: dict[TopicIdPartition, _Versions] = {}
         self.changes: list[tuple[int, TopicIdPartition]] = []
         """Position behind a change, and what changed, in order."""
         self.verdicts: dict[int, Verdict] = {}
         self.values: dict[int, bytes | None] = {}
         self._deletions: list[tuple[bytes, int]] = []
-        self._made: dict[bytes, PythonShard] = {}
+        self._made: dict[bytes, ChosenShard] = {}
 
     def advance(self) -> None:
         while self._read < len(self._batches):
@@ -132,10 +132,10 @@ class Reference:
         """Whether the deletion of a partition ended behind position *low*, up to *high*."""
         return any(deleted == key and low < at <= high for deleted, at in self._deletions)
 
-    def shard_of(self, image: bytes) -> PythonShard:
+    def shard_of(self, image: bytes) -> ChosenShard:
         """Return a shard with the user partition of *image*; not to be changed."""
         shard = self._made.get(image)
         if shard is None:
-            shard = self._made[image] = PythonShard(self.place)
+            shard = self._made[image] = ChosenShard(self.place)
             shard.import_partition(image)
         return shard

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rlmm.engine.snapshot_wiring import EngineSnapshots
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.store import SnapshotStore
 from tests.simulation.branches import Lineage
 from tests.simulation.disk import SimulatedDisk
 from tests.simulation.fetches import FetchedRecords
 from tests.simulation.loop import swapped
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SnapshotKey = tuple[int, int, int, int, "BatchMark | None"]
 
 
-class WatchedShard(PythonShard):
+class WatchedShard(ChosenShard):
     """A shard that shows the judge every report, its state before the first, and its lineage."""
 
     def __init__(self, partition: int, position: int, machine: Machine, judge: Judge) -> None:

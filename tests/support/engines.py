@@ -14,10 +14,10 @@ from rlmm.log.memory.script import LogScript
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.memory_budget import MemorySettings, MemoryUsage
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from tests.support.builders import tp
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -86,7 +86,7 @@ class World:
             settings or EngineSettings(memory=ROOM),
             parts=EngineParts(
                 clock=LoopClock(),
-                make_shard=options.pop("make_shard", PythonShard),
+                make_shard=options.pop("make_shard", ChosenShard),
                 measure_memory=options.pop("measure_memory", no_memory),
                 set_apart=options.pop("set_apart", lambda: None),
                 snapshot_disk=options.pop("snapshot_disk", SNAPSHOT_DISK),

@@ -10,13 +10,13 @@ from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from tests.conformance.log.under_test import ANSWER_S, read_on, values_of
 from tests.kafka.clients import produce, until
 from tests.kafka.node import kafka_id
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
+from tests.support.engine.chosen import ChosenShard
 from tests.support.kafka.kafka_logs import read_all, settings_for
 from tests.support.records.console_text import as_kafka_prints
 
@@ -39,8 +39,8 @@ def place_of(partition: TopicIdPartition) -> int:
 
 def apply_all(
     record_sets: list[RecordSet], at: int
-) -> tuple[PythonShard, list[tuple[int, SegmentMetadata | SegmentUpdate]]]:
-    shard = PythonShard(at)
+) -> tuple[ChosenShard, list[tuple[int, SegmentMetadata | SegmentUpdate]]]:
+    shard = ChosenShard(at)
     events: list[tuple[int, SegmentMetadata | SegmentUpdate]] = []
     for record_set in record_sets:
         report = shard.apply(record_set)
@@ -106,7 +106,7 @@ async def test_events_that_we_append_when_a_stock_manager_reads_them_are_its_ans
     at = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
     log = await logs.open(TOPIC, partitions=METADATA_PARTITIONS)
     offsets = [await log.append(at, encode(one), timeout_s=ANSWER_S) for one in history(partition)]
-    shard = PythonShard(at)
+    shard = ChosenShard(at)
     for record_set in await read_all(log, at):
         shard.apply(record_set)
     assert shard.position == offsets[-1] + 1

@@ -13,7 +13,6 @@ from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import TOPIC
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import TopicIdPartition, Uuid
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.partition_log.settings import LogSettings
 from tests.conformance.log.under_test import ANSWER_S, values_of
 from tests.kafka.clients import consume, produce
@@ -22,6 +21,7 @@ from tests.kafka.process import ProcessOutput, run_java
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import DUMP_LOG
 from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
+from tests.support.engine.chosen import ChosenShard
 from tests.support.kafka.kafka_logs import read_all
 from tests.support.logs.copied_folders import fingerprint
 from tests.support.records.console_text import as_kafka_prints
@@ -190,7 +190,7 @@ async def test_folder_of_ours_when_a_broker_starts_on_it_then_serves_every_recor
 
 def assert_is_what_a_shard_takes(record_sets: dict[int, list[RecordSet]]) -> set[int]:
     for partition, sets in record_sets.items():
-        shard = PythonShard(partition)
+        shard = ChosenShard(partition)
         for record_set in sets:
             report = shard.apply(record_set)
             assert (report.complete, report.damage) == (True, None)

@@ -12,9 +12,9 @@ from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotReady, PumpFailed, RlmmError, Stopped, UnknownPartition
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode_any
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, segment_id, started
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engines import ROOM, World, until, until_open
 from tests.support.server.frame_client_calls import ORDERS, PLACES, add, packed
 from tests.support.server.frame_servers import listening
@@ -119,7 +119,7 @@ async def test_f26_f87_engine_when_its_reader_dies_then_calls_are_refused() -> N
     world = World(PLACES)
     world.store(started(segment_id(1, ORDERS)))
 
-    class Faulty(PythonShard):
+    class Faulty(ChosenShard):
         def apply(
             self, record_set: RecordSet, max_events: int | None = None, **limits: Any
         ) -> Report:

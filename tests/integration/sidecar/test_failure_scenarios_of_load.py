@@ -14,10 +14,10 @@ from broker_adapter.address import UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.errors import AssignmentLost, NotAssigned, PumpFailed, SidecarUnavailable, Stopped
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.slots import Slots
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, segment_id, started
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.shards import state_of
 from tests.support.engines import World, until, until_open
 from tests.support.server.frame_client_calls import ORDERS, PLACES, add, packed, serving
@@ -108,9 +108,9 @@ class Untouchable(dict[bytes, bytes]):
 @pytest.mark.breaks_shards
 async def test_f92_sizes_when_asked_then_no_segment_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failure scenario F92: the sizes of a partition are its counters', however large it is."""
-    shards: dict[int, PythonShard] = {}
+    shards: dict[int, ChosenShard] = {}
 
-    class Remembered(PythonShard):
+    class Remembered(ChosenShard):
         def __init__(self, partition: int, *options: Any, **more: Any) -> None:
             super().__init__(partition, *options, **more)
             shards[partition] = self
@@ -185,7 +185,7 @@ async def test_f50_write_when_the_reader_dies_then_told_so_and_where_the_event_i
     world = World(PLACES)
     place = world.place(ORDERS)
 
-    class Faulty(PythonShard):
+    class Faulty(ChosenShard):
         def apply(
             self, record_set: RecordSet, max_events: int | None = None, **limits: Any
         ) -> Report:

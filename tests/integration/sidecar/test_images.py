@@ -11,12 +11,12 @@ import pytest
 
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError, TooBusy, UnknownPartition
 from rlmm.metadata.assignment import Assignment
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.sidecar import operator_queries
 from rlmm.wire.operator_queries import read_image_head
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engines import World, until, until_open
 from tests.support.server.frame_servers import Listening, RoleDoor, listening, serving_world
 from tests.support.server.raw_frames import DEADLINE_S, FrameClient, greeted, wire
@@ -72,7 +72,7 @@ async def test_image_when_taken_in_pieces_then_is_the_canonical_one(count: int) 
         expected = truth(engine)
         for piece in (100, 64 * 1024, 2**31 - 1):
             assert await taken(client, piece) == expected
-        shard = PythonShard(0, expected[0])
+        shard = ChosenShard(0, expected[0])
         shard.import_partition(expected[1])
         assert len(shard.segments(ORDERS)) == count + 1
         assert served.sidecar.statistics().waiting_bytes == 0
@@ -190,7 +190,7 @@ async def test_image_when_the_gate_closes_while_it_is_taken_out_then_not_ready()
     """The gate is checked again after the image is made: not ready when it closed."""
     closing: list[Engine] = []
 
-    class Closing(PythonShard):
+    class Closing(ChosenShard):
         def freezing(self, partition: TopicIdPartition | None = None) -> Any:
             for step in super().freezing(partition):
                 for engine in closing:
@@ -247,7 +247,7 @@ class Held:
         self.is_begun, self.may_end = threading.Event(), threading.Event()
         held = self
 
-        class Shard(PythonShard):
+        class Shard(ChosenShard):
             def freezing(self, partition: TopicIdPartition | None = None) -> Any:
                 for make in super().freezing(partition):
                     yield None if make is None else partial(held.made, make)

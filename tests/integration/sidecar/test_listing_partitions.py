@@ -8,7 +8,6 @@ import pytest
 
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady
 from rlmm.metadata.assignment import Assignment
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.sidecar import operator_queries
 from rlmm.wire.operator_queries import read_summary_page
@@ -20,6 +19,7 @@ from tests.support.builders import (
     started,
     tp,
 )
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engines import World, until, until_open
 from tests.support.server.frame_servers import RoleDoor, listening, serving_brokers, serving_world
 from tests.support.server.raw_frames import FrameClient, greeted, wire
@@ -214,7 +214,7 @@ async def test_partitions_when_the_gate_closes_while_they_are_looked_through_the
     """The service returns no page when the gate closes during the listing."""
     closing: list[Engine] = []
 
-    class Closing(PythonShard):
+    class Closing(ChosenShard):
         def partitions(self) -> Iterator[TopicIdPartition]:
             for partition in super().partitions():
                 for engine in closing:

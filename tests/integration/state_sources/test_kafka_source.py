@@ -12,13 +12,13 @@ from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.replay import replay
 from rlmm.kafka_client.settings import TOPIC
 from rlmm.metadata.assignment import place_of
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.snapshot.folder_check import examine, stored_below
 from rlmm.state_sources.opening import open_source
 from rlmm.state_sources.settings import SourceSettings
 from tests.kafka.clients import create_topic, produce, until
 from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.support.engine.chosen import ChosenShard
 from tests.support.kafka.kafka_logs import own_topic
 from tests.support.logs.copied_folders import fingerprint
 
@@ -65,7 +65,7 @@ async def tiered_topic(kafka: TieredKafka, partitions: int = 1) -> str:
 
 def events_below(kafka: TieredKafka, positions: dict[int, int]) -> dict[int, bytes]:
     """Return the state of the broker's own files below *positions*."""
-    shards = {place: PythonShard(place) for place in positions}
+    shards = {place: ChosenShard(place) for place in positions}
     for found in kafka.metadata_events():
         if found.offset < positions.get(found.metadata_partition, 0):
             shards[found.metadata_partition].apply_event(found.event, found.offset)

@@ -15,8 +15,8 @@ from rlmm.errors import UnknownPartition
 from rlmm.gate.admission import require_known
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.ids import TopicIdPartition, Uuid
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import Applied, Undecodable
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,7 +65,7 @@ def digest(value: object) -> str:
 def answer_from(source: PartitionQueries | Shard, question: Question) -> str:
     partition = user_partition(question.writer, question.generation)
     try:
-        if isinstance(source, PythonShard) and question.kind != "partition_delete":
+        if isinstance(source, ChosenShard) and question.kind != "partition_delete":
             require_known(source, partition)
         return digest(_ask(source, question, partition))
     except UnknownPartition as error:
@@ -87,7 +87,7 @@ def _ask(
         case "size":
             return source.size(partition)
         case _:
-            if isinstance(source, PythonShard) and not source.knows(partition):
+            if isinstance(source, ChosenShard) and not source.knows(partition):
                 raise UnknownPartition(str(partition))
             return source.partition_delete(partition)
 
@@ -141,7 +141,7 @@ class Claims:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    shards: Mapping[int, PythonShard]
+    shards: Mapping[int, ChosenShard]
     verdicts: Mapping[tuple[int, int], str]
     stamps: Mapping[int, Sequence[tuple[int, int]]]
     """Stamp of an event -> where it is stored."""
@@ -158,12 +158,12 @@ def judge(stored: Stored, answered: Iterable[Answered]) -> Judgement:
     asked: dict[int, dict[int, list[Answered]]] = defaultdict(lambda: defaultdict(list))
     for claim in answered:
         asked[claim.place][claim.position].append(claim)
-    shards: dict[int, PythonShard] = {}
+    shards: dict[int, ChosenShard] = {}
     verdicts: dict[tuple[int, int], str] = {}
     stamps: dict[int, list[tuple[int, int]]] = defaultdict(list)
     wrong: list[Answered] = []
     for place, records in stored.items():
-        shard = shards[place] = PythonShard(place)
+        shard = shards[place] = ChosenShard(place)
         wrong += _false(shard, asked[place].pop(0, []))
         for offset, value in records:
             event = decode(value)
@@ -180,7 +180,7 @@ def stamp_of(event: Event) -> int:
     return event.event_timestamp_ms
 
 
-def _false(shard: PythonShard, claims: Iterable[Answered]) -> list[Answered]:
+def _false(shard: ChosenShard, claims: Iterable[Answered]) -> list[Answered]:
     return [
         claim
         for claim in claims

@@ -26,14 +26,14 @@ from tests.support.engine.snapshots import IDENTITY, PARTITION, file_of, shard_o
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.metadata.python_shard import PythonShard
     from rlmm.metadata.segment import SegmentMetadata
+    from tests.support.engine.chosen import ChosenShard
 
 ORDERS, PAYMENTS = tp(), tp("payments", 1)
 EPOCHS = (0, 1, 2, 3)
 
 
-def released_shard() -> PythonShard:
+def released_shard() -> ChosenShard:
     """Build a shard with every state, custom metadata form and deletion that snapshots hold."""
     gone = segment_id("gone", PAYMENTS)
     events: list[Event] = [
@@ -77,7 +77,7 @@ def user_partitions() -> list[TopicIdPartition]:
     return [ORDERS, PAYMENTS, *(tp("leaving", number) for number in range(3))]
 
 
-def said_of(shard: PythonShard) -> dict[str, Any]:
+def said_of(shard: ChosenShard) -> dict[str, Any]:
     return {
         "metadata_partition": shard.partition,
         "position": shard.position,
@@ -85,7 +85,7 @@ def said_of(shard: PythonShard) -> dict[str, Any]:
     }
 
 
-def _said(shard: PythonShard, partition: TopicIdPartition) -> dict[str, Any]:
+def _said(shard: ChosenShard, partition: TopicIdPartition) -> dict[str, Any]:
     delete = shard.partition_delete(partition)
     lookups = []
     for epoch in EPOCHS:

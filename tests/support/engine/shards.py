@@ -21,6 +21,7 @@ from tests.support.builders import (
     started,
     tp,
 )
+from tests.support.engine.chosen import IS_NATIVE, ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -42,12 +43,16 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+def pytest_report_header() -> str:
+    return f"rlmm: engine {'native' if IS_NATIVE else 'python'}"
+
+
 @pytest.fixture(autouse=True)
 def _shards_stay_sound(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
     touched: list[PythonShard] = []
-    make = PythonShard.__init__
+    make = PythonShard.__init__  # every engine's calls it
 
     def remember(shard: PythonShard, *arguments: Any, **options: Any) -> None:
         make(shard, *arguments, **options)
@@ -75,8 +80,8 @@ def record_set(*batches: bytes, next_offset: int | None = None) -> RecordSet:
     return RecordSet(METADATA_PARTITION, b"".join(batches), next_offset)
 
 
-def new_shard(position: int = 0) -> PythonShard:
-    return PythonShard(METADATA_PARTITION, position)
+def new_shard(position: int = 0) -> ChosenShard:
+    return ChosenShard(METADATA_PARTITION, position)
 
 
 def state_of(shard: Shard, partition: TopicIdPartition | None = None) -> PartitionState:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from rlmm.base.threads import BackgroundWork
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.snapshot_folder import SnapshotFolder
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.snapshots import (
     FREE,
     IDENTITY,
@@ -41,19 +41,19 @@ FIRST, SECOND = 4, 8
 
 
 def shelf_in(root: Path, disk: SnapshotDisk) -> SnapshotFolder:
-    return SnapshotFolder(root, IDENTITY, PythonShard, FREE, disk)
+    return SnapshotFolder(root, IDENTITY, ChosenShard, FREE, disk)
 
 
-def save(shelf: SnapshotFolder, shard: PythonShard) -> None:
+def save(shelf: SnapshotFolder, shard: ChosenShard) -> None:
     written = shelf.write(BackgroundWork(), header_of(shard), frozen_of(shard), 0)
     shelf.prune(written, set(), set())
 
 
-def shard_at(position: int) -> PythonShard:
+def shard_at(position: int) -> ChosenShard:
     return shard_of(segments(position // 2))
 
 
-def large_shard_at(position: int) -> PythonShard:
+def large_shard_at(position: int) -> ChosenShard:
     shard = shard_of(segments(COPIES))
     shard.position = position
     return shard

@@ -14,7 +14,6 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.ids import Uuid
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.decoding import SnapshotReader, verify
 from rlmm.snapshot.encoding import BLOCK_BYTES, encode
@@ -29,6 +28,7 @@ from tests.support.builders import (
     started,
     tp,
 )
+from tests.support.engine.chosen import ChosenShard
 from tests.support.logs.failing_disks import NamedCallsDisk
 from tests.support.manual_clock import START_MS, ManualClock
 from tests.support.virtual_time import VirtualTimeLoop
@@ -48,8 +48,8 @@ PARTITION = 3
 FREE = SnapshotSettings(free_bytes_min=0)
 
 
-def shard_of(events: Iterable[Event], partition: int = PARTITION) -> PythonShard:
-    shard = PythonShard(partition)
+def shard_of(events: Iterable[Event], partition: int = PARTITION) -> ChosenShard:
+    shard = ChosenShard(partition)
     for event in events:
         shard.apply_event(event)
     return shard
@@ -64,7 +64,7 @@ def segments(count: int, *, user_partition: int = 7) -> list[Event]:
     return events
 
 
-def full_shard(state: PartitionDeleteState, partition: int = PARTITION) -> PythonShard:
+def full_shard(state: PartitionDeleteState, partition: int = PARTITION) -> ChosenShard:
     other = tp("payments", 1)
     return shard_of(
         [
@@ -116,7 +116,7 @@ def store_in(
     return SnapshotStore(
         root,
         identity,
-        PythonShard,
+        ChosenShard,
         settings,
         ManualClock() if clock is None else clock,
         SnapshotDisk() if disk is None else disk,
@@ -149,7 +149,7 @@ def files_below(root: Path) -> list[str]:
 class FakeSource:
     """Shards to save; those in `unsavable` cannot be saved now."""
 
-    shards: dict[int, PythonShard]
+    shards: dict[int, ChosenShard]
     histories: dict[int, ReplayHistory] = field(default_factory=dict)
     unsavable: set[int] = field(default_factory=set)
     frozen: list[int] = field(default_factory=list)

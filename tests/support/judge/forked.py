@@ -78,6 +78,8 @@ def _serve(folder: Path, arguments: tuple[str, ...], fault: str | None, saying: 
         del os.environ[name]
     os.environ.update(NO_PORTS)
     sys.argv = ["rlmm", "serve", *arguments]
+    if fault:
+        sys.argv += ["--engine", "python"]  # it is planted there
     for owner, name, there in FAULTS[fault]() if fault else ():
         setattr(owner, name, there)
     main()

@@ -20,13 +20,13 @@ from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.settings import PumpSettings
 from rlmm.snapshot.atomic import SNAPSHOT_DISK, TEMPORARY, SnapshotDisk
 from rlmm.snapshot.files import opened
 from tests.conformance.log.under_test import values_of
 from tests.kafka.clients import until
 from tests.support.builders import delete_started, finished, segment_id, started, tp
+from tests.support.engine.chosen import ChosenShard
 from tests.support.kafka.kafka_logs import settings_for
 
 if TYPE_CHECKING:
@@ -185,8 +185,8 @@ class Service:
 # --------------------------------------------------------------------------------- the truth
 
 
-def replayed(values: Sequence[bytes], place: int) -> PythonShard:
-    shard = PythonShard(place)
+def replayed(values: Sequence[bytes], place: int) -> ChosenShard:
+    shard = ChosenShard(place)
     for offset, value in enumerate(values):
         shard.apply_event(decode(value), offset)
     return shard
@@ -196,7 +196,7 @@ QUESTIONS = [(name, place) for name in ("orders", "lost-topic") for place in PLA
 OFFSETS = range(0, 400, 10)
 
 
-def true_answers(shards: Sequence[PythonShard]) -> dict[tuple[str, int], object]:
+def true_answers(shards: Sequence[ChosenShard]) -> dict[tuple[str, int], object]:
     found: dict[tuple[str, int], object] = {}
     for name, place in QUESTIONS:
         shard, partition = shards[place], partition_on(place, name)
@@ -228,7 +228,7 @@ async def answers(
     return found
 
 
-async def require_truth(service: Service, shards: Sequence[PythonShard]) -> None:
+async def require_truth(service: Service, shards: Sequence[ChosenShard]) -> None:
     expected = true_answers(shards)
     for linearizable in (True, False):
         assert await answers(service.metadata, linearizable=linearizable) == expected

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rlmm.kafka_messages.fetch import FetchRequest
 from rlmm.metadata.encoding import encode
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.records.record_set import RecordSet
 from rlmm.state_sources.kafka_source import KafkaSource
+from tests.support.engine.chosen import ChosenShard
 from tests.support.kafka.fake_connections import FakeDialer
 from tests.support.kafka.fake_kafka import FakeKafka
 from tests.support.logs.copied_folders import place_of_event
@@ -63,7 +63,7 @@ def fetched(kafka: FakeKafka) -> dict[int, int]:
 def images_of(kafka: FakeKafka) -> dict[int, bytes]:
     found = {}
     for place, held in kafka.partitions.items():
-        shard = PythonShard(place)
+        shard = ChosenShard(place)
         for _, _, data in held.batches:
             shard.apply(RecordSet(place, data))
         found[place] = shard.image()

@@ -13,13 +13,13 @@ from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.encoding import encode_any
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from rlmm.records.compression import Compression
 from rlmm.records.control import ControlType
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch
 from tests.support.builders import tp
+from tests.support.engine.chosen import ChosenShard
 from tests.support.records.histories import HISTORIES, odd_form
 from tests.support.records.record_sets import broken
 
@@ -79,9 +79,9 @@ class MixedLog:
                 return line.offset
         return stop
 
-    def naive(self, end: int) -> tuple[PythonShard, list[NaiveEntry]]:
+    def naive(self, end: int) -> tuple[ChosenShard, list[NaiveEntry]]:
         """Return the state before offset *end*, and the outcome of each record."""
-        shard, entries = PythonShard(0), list[NaiveEntry]()
+        shard, entries = ChosenShard(0), list[NaiveEntry]()
         for line in self.lines[:end]:
             if line.kind is Kind.LOST:
                 first = entries[-1] if entries and entries[-1].next_offset == line.offset else None

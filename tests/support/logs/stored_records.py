@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import LogTruncated
 from rlmm.log.memory.memory_log import MemoryLog
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.records.record_set import RecordSet
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engines import World
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class StoredRecords:
         del self.stored[place][from_offset:]
         self.cuts[place].append(from_offset)
 
-    def shard(self, place: int, first: int, position: int) -> PythonShard:
-        shard = PythonShard(place, first)
+    def shard(self, place: int, first: int, position: int) -> ChosenShard:
+        shard = ChosenShard(place, first)
         for offset, (data, _) in enumerate(self.stored[place][first:position], first):
             shard.apply(RecordSet(place, data, offset + 1))
         return shard

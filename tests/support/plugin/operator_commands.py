@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from tests.kafka.clients import consumer
 from tests.kafka.ledger import LEVELS, MINUTE_MS, Entry, offset_at
 from tests.kafka.stock_consumer import Read, StockConsumer
 from tests.support.datasource.reading_process import Query, read_by_spark
+from tests.support.engine.chosen import environ_without_settings
 from tests.support.plugin.traffic import assert_read
 from tests.support.spark.sessions import SLOTS, python_path
 from tests.support.stores.s3_servers import ACCESS, BUCKET, SECRET
@@ -122,7 +122,7 @@ class Operator:
     def _run(self, arguments: Sequence[str]) -> Done:
         home = self.kafka.store.parent / "operator"
         home.mkdir(exist_ok=True)
-        kept = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
+        kept = environ_without_settings()
         done = subprocess.run(
             [sys.executable, "-m", "rlmm", *arguments],
             env={

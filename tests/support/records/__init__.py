@@ -6,6 +6,7 @@ Record values of the metadata topic, record batches, histories of events.
     batches                record batches with any field wrong and a valid CRC
     hostile_sets           record sets whose few bytes stand for much work
     record_sets            record sets for shards: short lives, markers, holes, damage
+    odd_record_sets        record sets at random: transactions, holes, codecs, damage
     mutations              bytes changed as a bad disk or a bad peer changes them
     strategies             strategies of hypothesis: events, histories, damaged values
     histories              random histories over few ids, epochs and offsets

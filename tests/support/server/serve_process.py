@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.files.files_log import FilesLog
 from rlmm.process.wiring import LOG_FOLDER
 from tests.support.builders import finished, segment_id, started, tp
+from tests.support.engine.chosen import environ_without_settings
 from tests.support.repository import tree
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Serving:
 async def serving(
     folder: Path, *arguments: str, program: Sequence[str] = RLMM, before: Sequence[str] = ()
 ) -> AsyncIterator[Serving]:
-    environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
+    environ = environ_without_settings()
     process = await asyncio.create_subprocess_exec(
         *before, sys.executable, *program, "serve", *arguments,
         cwd=folder, env={**environ, "PYTHONPATH": str(tree.ROOT), **NO_PORTS},

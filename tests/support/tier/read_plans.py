@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, SegmentId, TopicIdPartition, Uuid
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.read_plan.inputs import PartitionInput, StateOrigin
 from spark_tiering.read_plan.plan import PlanSourceKind
 from spark_tiering.read_plan.planner import make_plan
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import parse_token
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,15 +57,15 @@ def event_of(one: SegmentMetadata, state: SegmentState) -> SegmentMetadata | Seg
     return SegmentUpdate(one.id, one.broker_id, one.event_timestamp_ms, None, state)
 
 
-def shard_of(events: Iterable[Event]) -> PythonShard:
+def shard_of(events: Iterable[Event]) -> ChosenShard:
     """Return the state after *events*; refused events change nothing."""
-    shard = PythonShard(0)
+    shard = ChosenShard(0)
     for event in events:
         shard.apply_event(event)
     return shard
 
 
-def shard_with(*segments: SegmentMetadata) -> PythonShard:
+def shard_with(*segments: SegmentMetadata) -> ChosenShard:
     events: list[Event] = []
     for one in segments:
         events += [event_of(one, state) for state in (STARTED, FINISHED) if state <= one.state]
@@ -81,7 +81,7 @@ def origin(positions: dict[int, int] | None = None) -> StateOrigin:
 
 
 def plan_of(
-    shard: PythonShard,
+    shard: ChosenShard,
     question: Question | None = None,
     facts: QuestionFacts | None = None,
     since: PlanToken | None = None,
@@ -90,7 +90,7 @@ def plan_of(
     return make_plan(question or Question(), inputs, origin(), facts or QuestionFacts(), since)
 
 
-def naive_reader(shard: PythonShard, planned: FrozenPartition) -> dict[int, Uuid]:
+def naive_reader(shard: ChosenShard, planned: FrozenPartition) -> dict[int, Uuid]:
     """Return the segment that a broker would read, by offset, in the epoch of the lineage."""
     found = {}
     for offset in range(OFFSETS_MAX):

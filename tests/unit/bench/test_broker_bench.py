@@ -12,7 +12,6 @@ from bench.broker_history import SEGMENT_OFFSETS, Written, write_history
 from bench.broker_reads import consumed
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.records.batch import Batch, walk
 from rlmm.records.record_set import RecordSet
 from rlmm.records.records import Record
@@ -20,6 +19,7 @@ from rlmm.records.writer import build_batch
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import METADATA_TOPIC
 from tests.support.builders import finished, started
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +62,7 @@ def test_history_when_written_then_a_shard_applies_it_all(tmp_path: Path, writte
             assert isinstance(batch, Batch)
             assert (batch.base_offset, batch.record_count) == (offset, 1)
             assert batch.leader_epoch == before.leader_epoch == number % 3
-        shards[number] = shard = PythonShard(number)
+        shards[number] = shard = ChosenShard(number)
         report = shard.apply(RecordSet(number, data))
         assert report.complete
         assert report.tally.rejected == 0

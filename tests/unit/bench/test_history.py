@@ -21,10 +21,10 @@ from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
+from tests.support.engine.chosen import ChosenShard
 
 EVENTS = list(islice(written_events(8), 8000))
 
@@ -64,7 +64,7 @@ def test_history_has_the_shape_that_it_promises() -> None:
 @pytest.mark.parametrize("records_per_batch", [RECORDS_PER_SET, 1], ids=["batches", "singles"])
 def test_history_when_replayed_is_applied_whole(records_per_batch: int) -> None:
     """A shard applies every event without a remark, for any batch size."""
-    shards = [PythonShard(number) for number in range(4)]
+    shards = [ChosenShard(number) for number in range(4)]
     history = record_sets(6, records_per_batch=records_per_batch, metadata_partitions=4)
     for record_set in islice(history, 8):
         report = shards[record_set.partition].apply(record_set)

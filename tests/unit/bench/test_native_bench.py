@@ -20,7 +20,7 @@ from bench.native_engines import apply_all, empty_shards, live_segments
 from bench.native_ground import QUICK, Ground
 from bench.native_lookups import compare_lookups
 from bench.native_stream import NOT_FOUND, Stream
-from rlmm.metadata.engines import ShardEngine
+from rlmm.base.native_core import ShardEngine
 from rlmm.records.batch import Batch, walk
 from tests.support.repository.tree import ROOT
 

@@ -12,9 +12,9 @@ from rlmm.errors import NotAssigned, NotReady, PumpFailed, Stopped, UnknownParti
 from rlmm.log.memory.partition import BoundsFault
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, started
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engines import ROOM, World, opened, until, until_open, until_state
 from tests.support.virtual_time import leap
 
@@ -32,7 +32,7 @@ async def test_f20_question_when_half_of_the_history_is_read_then_none_is_answer
     settings = EngineSettings(memory=ROOM, pump=PumpSettings(slice_events=3, read_bytes=1))
     reads = 0
 
-    class Stalling(PythonShard):
+    class Stalling(ChosenShard):
         def apply(
             self, record_set: RecordSet, max_events: int | None = None, **limits: Any
         ) -> Report:
@@ -146,7 +146,7 @@ async def test_f26_f50_engine_when_its_reader_has_died_then_refuses_by_that_name
     world = World()
     world.store(started("a"))
 
-    class Faulty(PythonShard):
+    class Faulty(ChosenShard):
         def apply(
             self, record_set: RecordSet, max_events: int | None = None, **limits: Any
         ) -> Report:

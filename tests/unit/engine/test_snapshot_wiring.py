@@ -9,10 +9,10 @@ from rlmm.engine.snapshot_wiring import EngineSnapshots
 from rlmm.errors import ConfigError, NotReady
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.builders import started
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.snapshots import FakeSource, shard_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def snapshots_in(folder: Path, set_apart: Callable[[], None] = lambda: None) -> EngineSnapshots:
     made = EngineSnapshots(
-        folder, SnapshotSettings(), PythonShard, SYSTEM_CLOCK, SNAPSHOT_DISK, set_apart
+        folder, SnapshotSettings(), ChosenShard, SYSTEM_CLOCK, SNAPSHOT_DISK, set_apart
     )
     made.keep(FakeSource({0: shard_of([started("a")], 0)}))
     return made

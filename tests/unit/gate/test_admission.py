@@ -19,9 +19,9 @@ from rlmm.log.replay_progress import (
 )
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import partition_delete, started, tp
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +38,8 @@ def progress(
     return ReplayProgress(PLACE, position, target, 0, log_end, 0.0)
 
 
-def knowing() -> PythonShard:
-    shard = PythonShard(PLACE)
+def knowing() -> ChosenShard:
+    shard = ChosenShard(PLACE)
     shard.apply_event(started(1))
     return shard
 
@@ -49,7 +49,7 @@ def loading(**options: int) -> Gate:
     gate.connect(COUNT)
     gate.assign(Assignment.everything())
     gate.begin_partition(PLACE, progress())
-    gate.set_shard(PLACE, PythonShard(PLACE))
+    gate.set_shard(PLACE, ChosenShard(PLACE))
     return gate
 
 
@@ -163,7 +163,7 @@ def test_f32_f66_refusal_then_tells_position_and_target_of_now(
 ) -> None:
     """A refusal names the present position and what is left, and none of a dropped state."""
     gate = opened()
-    gate.set_shard(PLACE, PythonShard(PLACE, position))
+    gate.set_shard(PLACE, ChosenShard(PLACE, position))
     gate.take_fact(PLACE, fact, progress(*told))
     error = refusal(gate)
     assert (error.reason, error.position, error.target, error.records_left) == expected
@@ -198,7 +198,7 @@ def test_f94_gate_when_connected_then_nothing_of_another_topic_is_answered() -> 
     gate = opened()
     gate.connect(COUNT)
     assert refusal(gate).reason == "loading"
-    gate.set_shard(PLACE, PythonShard(PLACE))  # of a reader that is about to be ended
+    gate.set_shard(PLACE, ChosenShard(PLACE))  # of a reader that is about to be ended
     refusal(gate)
 
 
@@ -292,7 +292,7 @@ async def test_d17_wait_for_the_assignment_then_ends_when_both_it_and_the_topic_
 
 def test_f83_partition_then_is_unknown_until_something_of_it_was_stored() -> None:
     """A partition without events, one without segments and a deleted one have different answers."""
-    shard = PythonShard(PLACE)
+    shard = ChosenShard(PLACE)
     with pytest.raises(UnknownPartition, match="no event of it was ever stored"):
         require_known(shard, TP)
     shard.apply_event(partition_delete(MARKED))
@@ -310,7 +310,7 @@ def test_deleted_partition_with_new_segments_when_asked_then_none_is_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The question whether anything came after a deletion costs no list of all segments."""
-    shard = PythonShard(PLACE)
+    shard = ChosenShard(PLACE)
     shard.apply_event(partition_delete(FINISHED))
     shard.apply_event(started("late"))
     monkeypatch.setattr(shard, "segments", lambda _: pytest.fail("all segments are listed"))
@@ -385,7 +385,7 @@ def test_f32_refusal_then_names_the_offset_that_is_waited_for(
 ) -> None:
     """The target is that of the replay while it runs, and the high watermark from then on."""
     gate = loading()
-    gate.set_shard(PLACE, PythonShard(PLACE, 2))
+    gate.set_shard(PLACE, ChosenShard(PLACE, 2))
     of_replay = target if why is NotReadyReason.REPLAYING else 0
     gate.take_fact(PLACE, CaughtUp(), progress(2, of_replay, 3))
     gate.take_fact(PLACE, FellBehind(why, ""), progress(2, of_replay, 3))

@@ -13,9 +13,9 @@ from rlmm.log.replay_progress import CaughtUp, PartitionReassigned, ReplayProgre
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ ALL = pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS.keys())
 
 class Asked:
     def __init__(self, *, is_open: bool = True) -> None:
-        self.shard = PythonShard(PLACE)
+        self.shard = ChosenShard(PLACE)
         for event in (started("a"), finished("a"), started("b", 100, 199)):
             self.shard.apply_event(event)
         self.gate = Gate()
@@ -95,7 +95,7 @@ CLOSED: dict[type[RlmmError], Callable[[Gate], object]] = {
     ),
     NotAssigned: lambda gate: gate.assign(Assignment.nothing()),
     Stopped: lambda gate: gate.stop(Stopped, "over"),
-    UnknownPartition: lambda gate: gate.set_shard(PLACE, PythonShard(PLACE, 3)),
+    UnknownPartition: lambda gate: gate.set_shard(PLACE, ChosenShard(PLACE, 3)),
 }
 
 
@@ -116,7 +116,7 @@ def test_f20_f21_f26_f83_question_that_cannot_be_answered_then_is_refused_by_nam
 def test_f83_known_partition_without_segments_then_is_answered_empty() -> None:
     """A partition of which only its deletion is known has no segments, and that is an answer."""
     asked = Asked()
-    shard = PythonShard(PLACE)
+    shard = ChosenShard(PLACE)
     shard.apply_event(partition_delete(MARKED))
     asked.gate.set_shard(PLACE, shard)
     reads = asked.reads

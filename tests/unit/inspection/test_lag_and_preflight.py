@@ -8,7 +8,6 @@ from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets
 from rlmm.inspection.lag import disks, lag_of, local_sizes
 from rlmm.inspection.moment_diff import ChangeKind, SegmentChange, WatermarkChange, changes_of
 from rlmm.inspection.preflight import before_deletion, before_reassignment, targets_without_tier
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from tests.support.builders import (
     delete_finished,
@@ -18,6 +17,7 @@ from tests.support.builders import (
     started,
     tp,
 )
+from tests.support.engine.chosen import ChosenShard
 
 CF = SegmentState.COPY_SEGMENT_FINISHED
 ENDS = PartitionOffsets(
@@ -124,8 +124,8 @@ def test_local_size_is_the_leaders_else_the_largest() -> None:
     assert local_sizes(DIRS, {})[key] == 900
 
 
-def shard_of(*events: object) -> PythonShard:
-    shard = PythonShard(0)
+def shard_of(*events: object) -> ChosenShard:
+    shard = ChosenShard(0)
     for event in events:
         shard.apply_event(event)  # type: ignore[arg-type]
     return shard

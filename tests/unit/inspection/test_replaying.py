@@ -14,7 +14,6 @@ from rlmm.inspection.replay import PartitionReplay, replay
 from rlmm.metadata.encoding import encode, encode_any
 from rlmm.metadata.events import SegmentSnapshot
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Applied, Rejected, RejectReason, Undecodable, UndecodableReason
 from rlmm.records.compression import Compression
@@ -27,6 +26,7 @@ from tests.support.builders import (
     tp,
 )
 from tests.support.cli.metadata_history import START_MS, History
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.shards import batch_of
 from tests.support.records.record_sets import broken
 
@@ -57,7 +57,7 @@ async def test_replay_when_bounded_by_offset_or_time_then_is_the_state_of_what_l
         await history.add(*EVENTS)
     else:
         history.topic.write(history.topic.partitions[place], [encode(event) for event in EVENTS])
-    expected = PythonShard(place)
+    expected = ChosenShard(place)
     for event in EVENTS[: last + 1]:
         expected.apply_event(event)
     found = await replay(history.log, [place], ReplayEnd({place: last}), timeout_s=5)

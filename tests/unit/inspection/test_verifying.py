@@ -16,11 +16,11 @@ from rlmm.inspection.moment import PartitionSummary
 from rlmm.inspection.verify import broken_rules, verify_partition, verify_places
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.ids import Uuid
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
 from rlmm.retention.segment_lineage import finished_of, gaps_in, lineage_of, overlaps_in
 from tests.support.builders import delete_started, finished, segment_id, started, tp
 from tests.support.cli.metadata_history import moment_of
+from tests.support.engine.chosen import ChosenShard
 
 if TYPE_CHECKING:
     from rlmm.findings.finding import Finding
@@ -31,7 +31,7 @@ OLD, NEW = 1, 2
 
 
 def late_among(*events: Event, head: int = 0) -> list[object]:
-    shard, told = PythonShard(0), list[EventRecord]()
+    shard, told = ChosenShard(0), list[EventRecord]()
     for offset, event in enumerate(events):
         verdict = shard.apply_event(event, offset)
         told.append(EventRecord(0, offset, offset + 1, -1, event, verdict, encode_any(event)))

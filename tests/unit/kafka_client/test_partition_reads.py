@@ -22,12 +22,12 @@ from rlmm.kafka_client.fetch.partition_reads import (
 )
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.fetch import FetchedPartition, FetchPartition
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.damage_skipping import offset_behind
 from rlmm.records.batch import Batch, walk
 from rlmm.records.damage import DamageReason
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
+from tests.support.engine.chosen import ChosenShard
 
 BATCH = build_batch(records_of([b"a", b"b"], 5), 5, leader_epoch=2)
 SECOND = build_batch(records_of([b"c"], 7), 7, leader_epoch=3)
@@ -268,7 +268,7 @@ async def test_f63_first_batch_when_it_claims_to_be_beyond_the_high_watermark_th
     )
     assert isinstance(judged, RecordSet)
     assert judged.next_offset == 7
-    report = PythonShard(3, 5).apply(judged)
+    report = ChosenShard(3, 5).apply(judged)
     assert report.damage is not None
     assert (report.damage.reason, report.next_offset) == (DamageReason.BAD_OFFSETS, 5)
     assert offset_behind(judged, report.damage, 5) == 7

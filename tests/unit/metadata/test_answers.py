@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any
 
 import pytest
 
-from rlmm.metadata.epoch_state import EpochState
 from rlmm.metadata.ids import INT64_MAX, INT64_MIN
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
-from rlmm.metadata.slots import Slots
 from rlmm.metadata.verdicts import Applied, Remark
 from tests.support.builders import segment_id, started, tp
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.shards import (
     Tier,
     begin_delete,
@@ -21,11 +19,7 @@ from tests.support.engine.shards import (
     finish,
     new_shard,
     start,
-    state_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LOOKUPS: dict[str, list[Any]] = {
     "f71: an epoch ends where the next begins, and begins at the offset listed for it": [
@@ -213,7 +207,7 @@ def test_f74_f77_listing_after_a_history_then_is_complete_and_in_order(story: li
 def test_f76_highest_offset_after_a_history_then_only_rises(story: list[Any]) -> None:
     """The highest offset is that of the finished copies in the epoch, also after a restore."""
     shard = _replay(story).shard
-    restored = PythonShard.from_image(shard.image())
+    restored = ChosenShard.from_image(shard.image())
     for epoch in range(4):
         assert restored.highest_offset(tp(), epoch) == shard.highest_offset(tp(), epoch)
 
@@ -279,18 +273,6 @@ def test_next_with_txn_index_after_a_history_then_is_that_of_the_walk(
     _replay(story)
 
 
-def test_next_with_txn_index_of_none_then_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The walk looks at no segment when the epoch's counter of indexes is 0."""
-    tier = _replay(
-        [
-            *(copy(f"s{n}", n * 10, n * 10 + 9, txn_index_empty=n != 7) for n in range(20)),
-            *({"next_txn 0": {0: "s7"}}, begin_delete("s7")),
-        ]
-    )
-    monkeypatch.setattr(EpochState, "lookup", None)
-    assert tier.next_txn(0, 0) is None
-
-
 def test_statistics_then_count_segments_by_state() -> None:
     """Over all user partitions of the shard."""
     tier = Tier()
@@ -308,34 +290,3 @@ def test_statistics_then_count_segments_by_state() -> None:
     )
     assert counts == (1, 2, 1)
     assert (statistics.partitions, statistics.size_bytes) == (2, 4 * 1024)
-
-
-class Untouchable(dict[bytes, bytes]):
-    """Rows that raise on any access."""
-
-    def _refuse(self, *_: object) -> Never:
-        raise AssertionError("a size query touched the rows")
-
-    def __iter__(self) -> Iterator[bytes]:
-        self._refuse()
-
-    __getitem__ = get = keys = values = items = __contains__ = __len__ = _refuse
-
-
-@pytest.mark.breaks_shards
-def test_f92_size_queries_then_touch_no_segment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sizes and counts are read from counters: not one row and not one listing is looked at."""
-    tier = Tier()
-    for number in range(50):
-        tier.copy(f"s{number}", number * 10, number * 10 + 9, size_bytes=2)
-    state = state_of(tier.shard)
-    state.rows = Untouchable()
-    monkeypatch.setattr(Slots, "__iter__", None)
-    monkeypatch.setattr(Slots, "ids", None)
-    state.epochs[0].unreferenced = None  # type: ignore[assignment]
-    assert tier.size(0) == 100
-    assert tier.shard.size(tp()) == 100
-    assert tier.shard.statistics().segments_finished == 50
-    assert tier.highest(0) == 499
-    with pytest.raises(AssertionError, match="touched the rows"):
-        tier.listed()

@@ -21,6 +21,7 @@ from rlmm.base.version import __version__
 from rlmm.errors import ConfigError
 from rlmm.metadata.engines import shard_type
 from rlmm.metadata.python_shard import PythonShard
+from tests.support.engine.chosen import needs_native
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,8 +82,8 @@ def test_core_that_cannot_be_loaded_then_is_not_used_and_says_why(
         engine_in_use(ShardEngine.NATIVE)
 
 
+@needs_native
 def test_a_process_with_the_core_uses_it() -> None:
-    pytest.importorskip("rlmm_native", reason="the native core is not built")
     shard = shard_type()(3)
     assert type(shard) is not PythonShard
     assert shard_type(ShardEngine.NATIVE) is type(shard)

@@ -10,7 +10,6 @@ import pytest
 from rlmm.errors import ImageCorrupt
 from rlmm.metadata.image import partition_image, shard_image
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.state_check import violations
 from tests.support.builders import (
@@ -21,6 +20,7 @@ from tests.support.builders import (
     started,
     tp,
 )
+from tests.support.engine.chosen import ChosenShard
 from tests.support.records import golden
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ ORDERS_IMAGE = bytes.fromhex(
 )  # fmt: skip
 
 
-def played(*events: Event) -> PythonShard:
-    shard = PythonShard(3)
+def played(*events: Event) -> ChosenShard:
+    shard = ChosenShard(3)
     for event in events:
         shard.apply_event(event)
     return shard
@@ -105,12 +105,12 @@ def test_partition_image_when_nothing_was_deleted_then_says_so_in_one_byte() -> 
 def test_shard_image_when_made_then_has_the_documented_layout() -> None:
     """Magic, version, metadata partition, position, then every partition image by rising key."""
     head = b"RLMI" + bytes.fromhex("0100000003")
-    assert PythonShard(3).image() == head + bytes(8) + b"\x00"
+    assert ChosenShard(3).image() == head + bytes(8) + b"\x00"
     assert len(ORDERS_IMAGE) == 285
     position, count, length = bytes.fromhex("0000000000000005"), b"\x01", b"\x9d\x02"
     whole = head + position + count + length + ORDERS_IMAGE
     assert whole.hex() == SMALL.hex()
-    shard = PythonShard.from_image(LARGER)
+    shard = ChosenShard.from_image(LARGER)
     keys = sorted(partition.key for partition in shard.partitions())
     at = [LARGER.index(key) for key in keys]
     assert len(at) == 3
@@ -120,7 +120,7 @@ def test_shard_image_when_made_then_has_the_documented_layout() -> None:
 @pytest.mark.parametrize("image", [SMALL, LARGER], ids=["small", "larger"])
 def test_image_when_read_back_then_is_written_again_byte_for_byte(image: bytes) -> None:
     """A shard made from an image is the shard the image was made of, position included."""
-    shard = PythonShard.from_image(image)
+    shard = ChosenShard.from_image(image)
     assert shard.image() == image
     assert (shard.partition, shard.position) == (3, int.from_bytes(image[9:17]))
     assert not shard.validate()
@@ -153,7 +153,7 @@ def test_image_when_a_name_grew_by_replacement_then_is_read_back() -> None:
     """A malformed name that is longer repaired than any name may be is state as any other."""
     long = tp(32_767 * "\ufffd")
     shard = played(started(segment_id("a", long)), finished(segment_id("a", long)))
-    again = PythonShard.from_image(shard.image())
+    again = ChosenShard.from_image(shard.image())
     assert list(again.partitions()) == [long]
     assert again.image() == shard.image()
     assert not shard.validate()
@@ -164,10 +164,10 @@ def test_image_when_cut_off_anywhere_then_is_refused(image: bytes) -> None:
     """A prefix of an image, or an image with a tail, is refused."""
     for size in range(len(image)):
         with pytest.raises(ImageCorrupt):
-            PythonShard.from_image(image[:size])
+            ChosenShard.from_image(image[:size])
     for tail in (b"\x00", b"\xff", image):
         with pytest.raises(ImageCorrupt, match=f"{len(tail)} bytes behind the end"):
-            PythonShard.from_image(image + tail)
+            ChosenShard.from_image(image + tail)
 
 
 @pytest.mark.parametrize(
@@ -199,13 +199,13 @@ def test_image_when_one_segment_lists_six_thousand_epochs_then_is_read_at_once()
     shard = played(started("a", 0, 10**6, epochs), finished("a"))
     image = shard.image()
     before_s = thread_time()  # what else the machine does is not counted
-    assert PythonShard.from_image(image).image() == image
+    assert ChosenShard.from_image(image).image() == image
     assert thread_time() - before_s < 2.0  # a fifth of a second; 6 s with the square
 
 
 def test_image_of_a_large_partition_when_frozen_then_is_the_same_in_many_steps() -> None:
     """Freezing copies a bounded number of references in each step."""
-    shard = PythonShard(0)
+    shard = ChosenShard(0)
     for number in range(20_000):
         shard.apply_event(started(number, number * 10, number * 10 + 9, {number % 3: number * 10}))
     steps = list(shard.freezing())
@@ -218,7 +218,7 @@ def test_image_of_a_large_partition_when_frozen_then_is_the_same_in_many_steps()
 
 def test_freezing_when_of_one_user_partition_then_gives_its_image_alone() -> None:
     """Freezing one user partition gives its image, and none for an unknown one."""
-    shard, other = PythonShard(0), tp("others", 3)
+    shard, other = ChosenShard(0), tp("others", 3)
     for partition in (tp(), other):
         shard.apply_event(started(segment_id(1, partition)))
     (make,) = [step for step in shard.freezing(other) if step is not None]

@@ -9,7 +9,6 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT64_MAX
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.report import Tally
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Applied
@@ -19,6 +18,7 @@ from rlmm.records.control import ControlType
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import Producer, build_batch, records_of
 from tests.support.builders import delete_started, finished, started, tp
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.shards import (
     METADATA_PARTITION,
     Tier,
@@ -183,7 +183,7 @@ def test_shard_of_negative_numbers_or_a_call_without_events_then_is_refused() ->
     """A negative partition or position, and a limit below one event, are refused."""
     for partition, position in ((-1, 0), (0, -1)):
         with pytest.raises(InvalidArgument, match="negative"):
-            PythonShard(partition, position)
+            ChosenShard(partition, position)
     shard = new_shard()
     for limit in (0, -1):
         with pytest.raises(InvalidArgument, match="max_events"):

@@ -15,8 +15,7 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata import open_record_set
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.ids import INT64_MAX
-from rlmm.metadata.image_reading import read_partition_image
-from rlmm.metadata.python_shard import STEPS_MAX, PythonShard
+from rlmm.metadata.python_shard import STEPS_MAX
 from rlmm.metadata.record_layout import VALUE_BYTES_MAX
 from rlmm.metadata.report import Tally
 from rlmm.metadata.segment import SegmentState
@@ -27,6 +26,7 @@ from rlmm.records.damage import DamageReason
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import Producer, build_batch, build_control_batch
 from tests.support.builders import finished, started, tp
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.shards import (
     METADATA_PARTITION,
     apply,
@@ -323,7 +323,7 @@ def test_image_of_one_partition_when_taken_over_then_replaces_what_was_known() -
     assert other.import_partition(image) == tp()
     assert other.partition_image(tp()) == image
     assert other.segments(tp()) == whole.segments(tp())
-    assert read_partition_image(image).key in other._states
+    assert other.knows(tp())
 
 
 VALUES = [event.value for event in islice(written_events(3, metadata_partitions=1), 40)]
@@ -343,7 +343,7 @@ def mutated(seed: int) -> RecordSet:
 
 
 def applied(record_set: RecordSet, position: int, max_events: int | None) -> list[Report]:
-    shard = PythonShard(0, position)
+    shard = ChosenShard(0, position)
     reports = [shard.apply(record_set, max_events)]
     while not reports[-1].complete:
         damage = reports[-1].damage

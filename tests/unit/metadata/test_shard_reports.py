@@ -8,7 +8,6 @@ import pytest
 
 from rlmm.metadata.events import SegmentSnapshot
 from rlmm.metadata.ids import Uuid
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.report import Entry, Tally
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.metadata.verdicts import (
@@ -30,6 +29,7 @@ from tests.support.builders import (
     tp,
     update,
 )
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.shards import (
     METADATA_PARTITION,
     apply,
@@ -37,7 +37,6 @@ from tests.support.engine.shards import (
     check_report,
     new_shard,
     record_set,
-    state_of,
     values_of,
 )
 from tests.support.records.record_sets import FINISHED, life, mixed_data
@@ -188,21 +187,6 @@ def test_f80_oldest_open_copy_then_is_told_until_it_is_finished() -> None:
     assert shard.statistics().oldest_started_ms is None
 
 
-@pytest.mark.breaks_shards
-def test_f34_oldest_open_copy_then_costs_no_walk_over_what_is_finished() -> None:
-    """The search looks only at open copies, the newest epochs first."""
-    shard = new_shard()
-    for number in range(100):
-        for event in life(number, number * 10)[:2]:
-            shard.apply_event(event)
-    shard.apply_event(started("open", 0, 9, {9: 0}, event_timestamp_ms=42))
-    state = state_of(shard)
-    state.epochs[0].unreferenced = None  # type: ignore[assignment]
-    state.epochs = {0: state.epochs[0], 9: state.epochs[9]}
-    state.rows = {segment_id("open").uuid: state.rows[segment_id("open").uuid]}
-    assert shard.statistics().oldest_started_ms == 42
-
-
 def test_deleted_partitions_then_are_reported_once_each_time() -> None:
     """The report of the call that finished a deletion names the partition, also for a repeat."""
     shard = new_shard()
@@ -214,73 +198,33 @@ def test_deleted_partitions_then_are_reported_once_each_time() -> None:
     assert apply(shard, record_set(batch_of([end, end], 4))).deleted == (tp(), tp())
 
 
-def test_partition_whose_deletion_is_finished_then_is_kept_in_short() -> None:
-    """A deleted partition costs a key and thirteen bytes, and is known as before."""
+def test_partition_whose_deletion_is_finished_then_is_known_as_before() -> None:
+    """A deleted partition is known with its deletion, in a shard from an image, too."""
     shard = new_shard()
     end = partition_delete(FINISHED, broker_id=7, event_timestamp_ms=9)
     for event in (started("a"), finished("a"), end):
         shard.apply_event(event)
-    assert not shard._states
     assert (shard.knows(tp()), shard.partition_delete(tp())) == (True, end)
     assert list(shard.partitions()) == [tp()]
     assert shard.statistics().partitions == 1
     assert shard.apply_event(finished("a")) == Rejected(
         RejectReason.UNKNOWN_SEGMENT, None, SegmentState.COPY_SEGMENT_FINISHED
     )
-    again = PythonShard.from_image(shard.image())
-    assert not again._states
+    again = ChosenShard.from_image(shard.image())
     assert again.image() == shard.image()
     assert b"".join(part() for part in again.image_parts()) == shard.partition_image(tp())
     moved = new_shard()
     assert moved.import_partition(shard.partition_image(tp()) or b"") == tp()
-    assert not moved._states
     assert shard.apply_event(end) == DUPLICATE
     assert shard.apply_event(started("b")) == Applied(Remark.PARTITION_WAS_DELETED)
-    assert list(shard._states) == [tp().key]
-    assert not len(shard._ended)
     assert shard.partition_delete(tp()) == end
-
-
-def test_oldest_open_copy_when_many_were_displaced_then_only_open_ones_are_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Displaced copies cost the figure of the oldest open copy nothing but one set difference."""
-    shard = new_shard()
-    for number in range(50):
-        for label in (f"a{number}", f"b{number}"):
-            shard.apply_event(started(label, number, number))
-            shard.apply_event(finished(label))
-    shard.apply_event(started("open", 10**6, 10**6, event_timestamp_ms=5))
-    rows = shard._states[tp().key].rows
-    looked_at: list[bytes] = []
-
-    class Rows(dict[bytes, bytes]):
-        def __getitem__(self, uuid: bytes) -> bytes:
-            looked_at.append(uuid)
-            return super().__getitem__(uuid)
-
-    shard._states[tp().key].rows = Rows(rows)
-    assert shard.statistics().oldest_started_ms == 5
-    assert looked_at == [segment_id("open").uuid]
-
-
-def test_state_when_it_is_dropped_then_goes_in_steps() -> None:
-    """A state of many user partitions is not freed in one turn."""
-    shard = new_shard()
-    for number in range(2_500):
-        shard.apply_event(started(segment_id("a", tp("orders", number))))
-    steps = 0
-    for _ in shard.clearing():
-        steps += 1
-        assert len(shard._states) in (2_000 - 1, 1_000 - 1)
-    assert (steps, shard._states) == (2, {})
 
 
 class Injected(Exception):
     """Raised from within the state machine."""
 
 
-def fail_once(monkeypatch: pytest.MonkeyPatch, shard: PythonShard, at: int) -> None:
+def fail_once(monkeypatch: pytest.MonkeyPatch, shard: ChosenShard, at: int) -> None:
     decode = shard._apply_decoded
 
     def failing(event: object, offset: int, turn: object) -> object:

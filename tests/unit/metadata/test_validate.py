@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata.ids import Uuid
+from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.state_check import violations
 from tests.support.builders import delete_started, finished, started, tp
-from tests.support.engine.shards import new_shard
+from tests.support.engine.shards import METADATA_PARTITION
 
 if TYPE_CHECKING:
     from rlmm.metadata.partition_state import PartitionState
-    from rlmm.metadata.python_shard import PythonShard
 
 ONE, TWO, THREE, NOBODY = (bytes(Uuid.of(0, number)) for number in (1, 2, 3, 9))
 
 
 def shard() -> PythonShard:
-    made = new_shard()
+    made = PythonShard(METADATA_PARTITION)
     for event in (
         started(1, 0, 150, {0: 0}),
         finished(1),
@@ -103,7 +103,7 @@ def test_checker_when_chunks_or_stretches_are_broken_then_names_it(
 ) -> None:
     """The checker names broken stretches and a broken index of the chunks of slots."""
     monkeypatch.setattr("rlmm.metadata.slots.CHUNK_MAX", 1)
-    made = new_shard()
+    made = PythonShard(METADATA_PARTITION)
     for number in range(4):
         first = number * 100
         made.apply_event(started(number, first, first + last, txn_index_empty=last == 98))

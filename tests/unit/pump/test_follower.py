@@ -19,7 +19,6 @@ from rlmm.log.replay_progress import (
     PartitionReassigned,
     ReplayHistory,
 )
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.follower import Follower, FollowerContext
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.memory_budget import Budget
@@ -28,6 +27,7 @@ from rlmm.pump.replay_scheduler import ReplayScheduler
 from rlmm.pump.settings import PumpSettings
 from rlmm.records.header import BatchMark
 from tests.support.builders import finished, segment_id, started, tp
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, LoopClock, World, no_memory, until
 from tests.support.logs.scripted_log import ScriptedLog
@@ -83,7 +83,7 @@ class Read:
             listener=self.heard,  # type: ignore[arg-type]
             waits=self.heard,  # type: ignore[arg-type]
             restore=kept,
-            make_shard=PythonShard,
+            make_shard=ChosenShard,
             pace=ReplayScheduler(lambda: None),
             budget=Budget(ROOM, no_memory),
             incidents=Incidents(10, 1_000),
@@ -105,7 +105,7 @@ class Read:
 
 
 def kept_at(position: int, *, first_offset: int = 0) -> Kept:
-    shard = PythonShard(World().place(TP), position - 2)
+    shard = ChosenShard(World().place(TP), position - 2)
     for event in (started("kept"), finished("kept")):
         shard.apply_event(event)
     return Kept(shard, ReplayHistory(first_offset=first_offset, records=2))

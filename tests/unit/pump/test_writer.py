@@ -23,7 +23,6 @@ from rlmm.errors import (
 )
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.report import Entry, Report, Tally
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import (
@@ -40,6 +39,7 @@ from rlmm.pump.settings import WriteSettings
 from rlmm.pump.verdict_waits import VerdictWaits
 from rlmm.pump.writer import EventWriter, StoredNotAssigned, WriterStatistics, WrittenEvent
 from tests.support.builders import finished, segment_id, started, tp, update
+from tests.support.engine.chosen import ChosenShard
 
 PLACE = 2
 JUNK = update("a", SegmentState.COPY_SEGMENT_STARTED)
@@ -57,7 +57,7 @@ class Around:
     verdict: Verdict | None = APPLIED
     resident: int = 0
     is_observer: bool = False
-    shard: PythonShard = field(default_factory=lambda: PythonShard(PLACE))
+    shard: ChosenShard = field(default_factory=lambda: ChosenShard(PLACE))
     verdicts: VerdictWaits = field(default_factory=lambda: VerdictWaits(0))
     appended: list[tuple[int, bytes, float]] = field(default_factory=list)
 
@@ -108,7 +108,7 @@ class Around:
     async def wait_open(self, partition: Any) -> None:
         await asyncio.sleep(self.opens_after_s)
 
-    def admit(self, partition: Any) -> PythonShard:
+    def admit(self, partition: Any) -> ChosenShard:
         if self.refuses is not None:
             raise self.refuses
         if self.opens_after_s > asyncio.get_running_loop().time():

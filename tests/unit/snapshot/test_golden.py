@@ -11,10 +11,10 @@ import cramjam
 import pytest
 
 from rlmm.log.replay_progress import ReplayHistory
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.records.header import BatchMark
 from rlmm.snapshot.format import SnapshotHeader, encode_header
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.released_snapshots import released_shard, said_of
 from tests.support.engine.snapshots import (
     HISTORY,
@@ -51,7 +51,7 @@ HEADER_BYTES = (
 )  # fmt: skip
 
 
-def golden_shard() -> PythonShard:
+def golden_shard() -> ChosenShard:
     return full_shard(PartitionDeleteState.DELETE_PARTITION_STARTED)
 
 
@@ -128,7 +128,7 @@ async def test_released_snapshot_when_it_is_restored_then_answers_as_when_it_was
     expected = said(version)
     restored = await store_in(tmp_path / "snapshots").restore(PARTITION, 0, expected["position"])
     assert restored is not None
-    assert isinstance(restored.shard, PythonShard)
+    assert isinstance(restored.shard, ChosenShard)
     assert restored.history == HISTORY
     assert said_of(restored.shard) == expected
 

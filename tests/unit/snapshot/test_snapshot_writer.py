@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from rlmm.metadata.python_shard import PythonShard
+    from tests.support.engine.chosen import ChosenShard
 
 INTERVAL_S = 300.0
 A_TURN_S = INTERVAL_S + 1
@@ -50,7 +50,7 @@ def source_of(*partitions: int) -> FakeSource:
     return FakeSource({number: shard_of(segments(3), number) for number in partitions})
 
 
-def change(shard: PythonShard, events: int = 1) -> None:
+def change(shard: ChosenShard, events: int = 1) -> None:
     for _ in range(events):
         shard.apply_event(started(f"new {next(labels)}"))
 

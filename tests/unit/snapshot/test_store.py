@@ -17,12 +17,12 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.ids import Uuid
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.snapshot.refusal_counts import RefusalKind
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import tp
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.snapshots import (
     IDENTITY,
     PARTITION,
@@ -123,9 +123,9 @@ async def test_f8_f9_snapshot_when_damaged_at_its_end_then_is_not_imported(tmp_p
     damage(path, lambda content: content[:-1] + bytes([content[-1] ^ 1]))
     made: list[int] = []
 
-    def make(partition: int, position: int) -> PythonShard:
+    def make(partition: int, position: int) -> ChosenShard:
         made.append(position)
-        return PythonShard(partition, position)
+        return ChosenShard(partition, position)
 
     store = SnapshotStore(tmp_path, IDENTITY, make, SnapshotSettings())
     assert await store.restore(PARTITION, 0, END) is None
@@ -259,7 +259,7 @@ async def test_f15_restore_never_holds_a_second_copy(tmp_path: Path) -> None:
     await store_in(tmp_path).write(ShardImages(PARTITION, 1_000, ReplayHistory(), parts))
     taken: list[int] = []
 
-    class Counting(PythonShard):
+    class Counting(ChosenShard):
         def import_partition(self, image: bytes) -> TopicIdPartition:
             taken.append(len(image))
             return tp()
@@ -283,7 +283,7 @@ async def test_restore_when_cancelled_then_ends_within_a_partition(tmp_path: Pat
     loop = asyncio.get_running_loop()
     tasks: list[asyncio.Task[object]] = []
 
-    class Cancelling(PythonShard):
+    class Cancelling(ChosenShard):
         def import_partition(self, image: bytes) -> TopicIdPartition:
             imported.append(1)
             done = asyncio.run_coroutine_threadsafe(cancel(), loop)

@@ -12,11 +12,11 @@ import pytest
 
 from rlmm.errors import SnapshotError, SnapshotRefused
 from rlmm.log.shard_images import ShardImages
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.atomic import SnapshotDisk, make_durable_folder
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import segment_id, started, tp
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.snapshots import (
     FREE,
     HISTORY,
@@ -160,7 +160,7 @@ async def test_f14_snapshot_is_written_and_read_in_other_threads(tmp_path: Path)
             threads["read"] = threading.get_ident()
             return super().read(descriptor, size, position)
 
-    class Noted(PythonShard):
+    class Noted(ChosenShard):
         def import_partition(self, image: bytes) -> TopicIdPartition:
             threads["import"] = threading.get_ident()
             return super().import_partition(image)

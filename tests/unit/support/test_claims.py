@@ -9,9 +9,9 @@ import pytest
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import SegmentId, Uuid
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import started
+from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.claims import (
     Answered,
     Claims,
@@ -39,7 +39,7 @@ WROTE = [Wrote(0, 0, 1, "applied"), Wrote(0, 1, 1, "duplicate"), Wrote(0, 2, 2, 
 
 
 def answers() -> list[str]:
-    shard = PythonShard(0)
+    shard = ChosenShard(0)
     found = [answer_from(shard, SIZE)]
     for offset, event in enumerate(EVENTS):
         shard.apply_event(event, offset)

@@ -7,18 +7,20 @@ from collections import Counter
 
 import pytest
 
+from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.report import Entry, Report, Tally
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE, Applied, Remark
-from tests.support.engine.shards import check_report, new_shard, state_of
+from tests.support.engine.shards import check_report, state_of
 from tests.support.records.histories import PARTITIONS, DenseHistory
 
 SAMPLE = """
 import pytest
 from tests.support.builders import started
+from rlmm.metadata.python_shard import PythonShard
 from tests.support.engine.shards import new_shard, state_of
 
 def broken():
-    shard = new_shard()
+    shard = PythonShard(0)
     shard.apply_event(started("s"))
     state_of(shard).size_bytes += 1
 
@@ -67,7 +69,7 @@ def test_dense_history_then_reaches_what_is_hard_to_reach() -> None:
     """Displaced, hidden and stray segments, repeats, second lives and deleted partitions."""
     seen: Counter[str] = Counter()
     for seed in range(5):
-        history, shard = DenseHistory(random.Random(seed)), new_shard()
+        history, shard = DenseHistory(random.Random(seed)), PythonShard(0)
         for _ in range(200):
             verdict = shard.apply_event(history.event())
             seen[str(verdict.remark) if isinstance(verdict, Applied) else str(verdict)] += 1

@@ -9,13 +9,13 @@ import pytest
 
 from rlmm.errors import EventRejected, InvalidArgument, RlmmError, UnknownMethod, UnknownPartition
 from rlmm.metadata.events import Event
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import Rejected
 from rlmm.wire import queries, values
 from rlmm.wire.framing import FrameReader
 from rlmm.wire.hello import HelloAnswer, ServiceLimits, agree, hello_answer_value, read_hello
 from rlmm.wire.messages import answer_frame, read_request, refusal_frame
 from rlmm.wire.options import read_read_options, read_wait_options
+from tests.support.engine.chosen import ChosenShard
 from tests.support.java_client import running
 from tests.support.java_client.running import java, run_client
 from tests.support.server.recorded_frames import FILE
@@ -27,7 +27,7 @@ class Fake:
     """A server of one shard that accepts every client, and answers in reverse order."""
 
     def __init__(self) -> None:
-        self.shard = PythonShard(17, 50)
+        self.shard = ChosenShard(17, 50)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         frames = FrameReader()

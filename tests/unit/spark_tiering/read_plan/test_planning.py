@@ -34,8 +34,8 @@ from tests.support.tier.read_plans import (
 )
 
 if TYPE_CHECKING:
-    from rlmm.metadata.python_shard import PythonShard
     from rlmm.metadata.segment import SegmentMetadata
+    from tests.support.engine.chosen import ChosenShard
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_partitions_when_one_is_planned_then_no_other_is_in_memory() -> None:
     taken: list[int] = []
     shard = shard_with(segment(1, 0, 9))
 
-    def give(number: int) -> PythonShard:
+    def give(number: int) -> ChosenShard:
         taken.append(number)
         return shard
 
