@@ -278,6 +278,10 @@ class Follower:
         if replay is None or self._needs_beginning:
             return
         before = replay.bounds.high_watermark
+        if replay.is_end_lost(asked_s):
+            self._needs_beginning = True  # it may have been cut, and have grown to the same end
+            self._report_fact(PartitionReassigned(NotReadyReason.LOADING, "its log is heard again"))
+            return
         if not replay.take_bounds(bounds, asked_s):
             self._give_up(f"the log ended at {before} and ends at {bounds.high_watermark} now")
         self.judge()  # the limit of the new end begins now

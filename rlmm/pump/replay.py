@@ -117,20 +117,21 @@ class Replay:
         self._count(report)
         return report
 
+    def is_end_lost(self, asked_s: float) -> bool:
+        """Return whether the log end was unknown for too long before the request at *asked_s*."""
+        return (asked_s - self._heard_s) * 1_000 > self._settings.end_age_ms_max
+
     def take_bounds(self, bounds: LogBounds, asked_s: float) -> bool:
         """
         Take the bounds requested at *asked_s*; false where the log end offset decreased. Then a
-        part of the log was cut off, and other records came in its place.
+        part of the log was cut off, and other records came in its place. Not for bounds after
+        `is_end_lost`: a new replay takes these.
         """
         if asked_s <= self._heard_s:
             return True  # what is known was asked for later
         if bounds.high_watermark < self.bounds.high_watermark:
             return False
         self.bounds = bounds
-        if (asked_s - self._heard_s) * 1_000 > self._settings.end_age_ms_max:
-            # The age of this log end is unknown, so the gate opens only once the shard reaches it,
-            # even if the older target is reached sooner.
-            self._fell_behind = True
         self._heard_s = asked_s
         if bounds.high_watermark > self.shard.position:
             if len(self._unreached) >= _UNREACHED_MAX:

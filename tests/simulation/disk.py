@@ -66,8 +66,8 @@ class Platter:
         self.cut: Callable[[], None] = lambda: None
         self.pause: Callable[[float], None] = lambda _: None
         """Lets the rest of the world go on, with a chance: inside a call of the disk."""
-        self.saved: Callable[[ShardImages], None] = lambda _: None
-        """Called when a snapshot is said to be on the medium."""
+        self.saved: Callable[[ShardImages, str], None] = lambda _, __: None
+        """Called when a snapshot is said to be on the medium, with its path."""
         self.mounted[name] = self
 
     @property

@@ -72,6 +72,8 @@ class Machine:
         self.platter.saved = self._saw_saved
         self.clock = SteppedClock()
         self.resident = 0
+        self._written: set[str] = set()
+        """Paths of the snapshots that were said to be on the medium."""
         self.engine: Engine | None = None
         self.wire: Wire | None = None
         self.is_stopping = False
@@ -264,8 +266,10 @@ class Machine:
         return [
             str(saved.path)
             for saved in store._saved.values()
+            # One that was restored may have been renamed, and its name not forced yet.
+            if str(saved.path) in self._written
             # One that an election has disowned may be set aside at any moment.
-            if all(
+            and all(
                 saved.position <= cut.cut_at for cut in life.histories[saved.partition].branches[1:]
             )
         ]
@@ -279,8 +283,15 @@ class Machine:
     def _make_shard(self, partition: int, position: int) -> WatchedShard:
         return WatchedShard(partition, position, self, self._judge)
 
-    def _saw_saved(self, frozen: ShardImages) -> None:
+    def _saw_saved(self, frozen: ShardImages, path: str) -> None:
+        self._written.add(path)
         self._judge.see_saved(self, frozen)
+
+    def swept(self) -> set[str]:
+        """Return the metadata partitions where this engine has removed what a crash left."""
+        snapshots = None if self.engine is None else self.engine._snapshots
+        store = None if snapshots is None else snapshots._store
+        return set() if store is None else {str(place) for place in store._folder._swept}
 
     def _sent(self, place: int, value: bytes) -> None:
         self._judge.see_append(self, place, value)

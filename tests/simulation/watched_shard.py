@@ -124,7 +124,7 @@ def watched_snapshots() -> Iterator[None]:
         saved = await _WRITE(store, frozen)
         disk = store._folder._disk
         assert isinstance(disk, SimulatedDisk)
-        disk.platter.saved(frozen)
+        disk.platter.saved(frozen, str(saved.path))
         return saved
 
     with swapped((EngineSnapshots, "restore", restore), (SnapshotStore, "write", write)):

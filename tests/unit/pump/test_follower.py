@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.base.doorbell import Doorbell
 from rlmm.errors import LogTruncated, LogUnavailable
+from rlmm.log.protocol import LogBounds
 from rlmm.log.replay_progress import (
     CaughtUp,
     Fact,
@@ -212,6 +213,32 @@ async def test_f6_log_when_replaced_between_two_reads_then_its_state_is_proved_a
         shard = read.heard.shard
         assert shard is not None
         assert segment_id(3) not in [one.id for one in shard.segments(TP)]
+
+
+async def test_f69_log_when_it_was_cut_while_nobody_told_its_end_then_nothing_opens_unproved() -> (
+    None
+):
+    """A log that has grown to the same end meanwhile is not taken for the one that was read."""
+    world = World()
+    world.store(*(started(number) for number in range(4)))
+    read = Read(world, end_age_ms_max=5_000)
+    loop = asyncio.get_running_loop()
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        same_end = LogBounds(0, 4)
+        await asyncio.sleep(5.1)
+        follower.judge()
+        world.script.lose_tail(read.place, 2)
+        world.store(*(started(f"other-{number}") for number in range(2)))
+        told = len(read.heard.told)
+        follower.take_bounds(same_end, loop.time())
+        assert CaughtUp() not in read.heard.told[told:]
+        assert not follower.is_current()
+        await until(lambda: follower.statistics().beginnings == 2)
+        await until(follower.is_current)
+        shard = read.heard.shard
+        assert shard is not None
+        assert segment_id("other-1") in [one.id for one in shard.segments(TP)]
 
 
 async def test_state_when_the_log_has_disowned_it_then_is_not_kept() -> None:
