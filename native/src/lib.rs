@@ -16,6 +16,7 @@ mod row;
 mod row_set;
 mod row_store;
 mod shard;
+mod shared;
 mod skips;
 mod slots;
 mod state;
