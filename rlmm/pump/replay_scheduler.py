@@ -72,7 +72,7 @@ class ReplayScheduler:
             await finished(self._threads, work)
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Let the threads end, each once its work is done."""
         if self._threads is not None:
             self._threads.shutdown(wait=False)
 
