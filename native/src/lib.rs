@@ -8,6 +8,7 @@ mod apply;
 mod batch;
 mod bytes;
 mod epoch;
+mod id_tables;
 mod image;
 mod listing;
 mod orders;

@@ -93,7 +93,7 @@ class SideBySide:
         return expected
 
     def apply_ahead(self, given: RecordSet) -> Report:
-        """Let the core do what it offers to a thread; its pieces are one report of the reference."""
+        """Let the core do what it offers to a thread; its pieces make one report."""
         native, expected = self.both
         passed: tuple[list[Any], list[Any]] = ([], [])
         reports: list[Report] = []
