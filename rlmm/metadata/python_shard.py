@@ -126,12 +126,10 @@ class PythonShard(ShardAnswers):
         return self._report(turn, complete=complete, damage=damage, last_batch=mark)
 
     def _opened(self, record_set: RecordSet) -> OpenRecordSet:
-        opened = self._open
-        if opened is not None and opened.data is record_set.data:
-            return opened
-        aside = self._aside
-        start = aside[1] if aside is not None and aside[0] is record_set.data else 0
-        return OpenRecordSet(record_set, start)
+        if self._open is not None and self._open.data is record_set.data:
+            return self._open
+        data, start = self._aside or (b"", 0)
+        return OpenRecordSet(record_set, start if data is record_set.data else 0)
 
     def _begin(self) -> ReportDraft:
         if self._unreported is None:
