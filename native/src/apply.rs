@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::batch::{self, Batch, HEADER_BYTES};
+use crate::shared::Turn;
 use crate::state::State;
 use crate::value::{self, Value};
 use crate::verdict::{APPLIED, Verdict};
@@ -17,6 +18,11 @@ const STEPS_MAX: u32 = 1000;
 const LOOK_EVERY: u32 = 32;
 /// Rows of deleted partitions that are freed in one look.
 const FREED_AT_A_TIME: usize = 64;
+/// Entries, and values that passed, of one slice: what Python makes of them is bounded by it.
+const ENTRIES_MAX: usize = 32;
+const PASSED_MAX: usize = 512;
+/// A batch from this size on is checked without the lock.
+const LONG_BYTES: usize = 16 * 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
@@ -90,12 +96,12 @@ pub struct Slice<'a> {
 }
 
 impl Slice<'_> {
-    pub fn apply(&mut self, walk: &mut Walk, state: &mut State) -> Stop {
+    pub fn apply(&mut self, walk: &mut Walk, turn: &mut Turn) -> Stop {
         let mut steps = 0;
         let mut looks = 0;
         loop {
             if let Some(open) = &mut walk.open {
-                if let Some(stop) = self.apply_records(open, state, &mut looks) {
+                if let Some(stop) = self.apply_records(open, turn, &mut looks) {
                     return stop;
                 }
                 self.skip_to(open.batch.next_offset());
@@ -111,8 +117,11 @@ impl Slice<'_> {
                 return Stop::Steps;
             }
             looks += 1;
-            if self.is_over(looks, state) {
+            if self.is_over(looks, turn) {
                 return Stop::Limit;
+            }
+            if batch::claimed_bytes(self.data, walk.at) >= LONG_BYTES {
+                turn.let_go();
             }
             let Some(batch) = batch::read(self.data, walk.at).filter(|found| self.fits(found, walk.floor)) else {
                 return Stop::Batch;
@@ -176,22 +185,24 @@ impl Slice<'_> {
         behind.is_none_or(|behind| behind >= batch.next_offset() || behind < floor)
     }
 
-    fn is_over(&mut self, looks: u32, state: &mut State) -> bool {
+    fn is_over(&mut self, looks: u32, turn: &mut Turn) -> bool {
+        turn.give_way();
         if looks % LOOK_EVERY != 0 {
             return false;
         }
-        state.free_some(FREED_AT_A_TIME);
+        turn.state().free_some(FREED_AT_A_TIME);
         Instant::now() >= self.until
     }
 
     /// Applies the records that are left of the open batch, or returns why not all.
-    fn apply_records(&mut self, open: &mut Open, state: &mut State, looks: &mut u32) -> Option<Stop> {
+    fn apply_records(&mut self, open: &mut Open, turn: &mut Turn, looks: &mut u32) -> Option<Stop> {
         while open.left > 0 {
-            if self.events_left == 0 {
+            let is_full = self.entries.len() >= ENTRIES_MAX || self.passed.len() >= PASSED_MAX;
+            if self.events_left == 0 || is_full {
                 return Some(Stop::Limit);
             }
             *looks += 1;
-            if self.is_over(*looks, state) {
+            if self.is_over(*looks, turn) {
                 return Some(Stop::Limit);
             }
             let Some(record) = batch::read_record(self.data, &open.batch, open.at) else {
@@ -199,7 +210,7 @@ impl Slice<'_> {
             };
             if record.offset >= self.position {
                 let Some(value) = record.value.clone() else { return Some(Stop::Value) };
-                let Some(verdict) = apply_value(&self.data[value.clone()], record.offset, state) else {
+                let Some(verdict) = apply_value(&self.data[value.clone()], record.offset, turn.state()) else {
                     return Some(Stop::Value);
                 };
                 self.note(record.offset, verdict, value);

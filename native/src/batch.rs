@@ -41,6 +41,17 @@ impl Batch {
     }
 }
 
+/// Returns how many bytes the batch at byte `start` claims to have, whether it has them or not.
+#[inline]
+pub fn claimed_bytes(data: &[u8], start: usize) -> usize {
+    let length = data.get(start..).and_then(|header| {
+        let mut reader = Reader::new(header);
+        reader.i64()?;
+        usize::try_from(reader.i32()?).ok()
+    });
+    length.map_or(0, |length| length + LENGTH_FROM)
+}
+
 /// Returns the batch that begins at byte `start`; `None` unless it is whole and sound.
 #[inline]
 pub fn read(data: &[u8], start: usize) -> Option<Batch> {

@@ -7,7 +7,8 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::image::Frozen;
 use crate::row::{Row, Tail};
-use crate::shard::{Shared, locked, pair};
+use crate::shard::pair;
+use crate::shared::Shared;
 
 /// A user partition that is being copied, then its state image.
 #[pyclass(frozen, module = "rlmm_native")]
@@ -28,7 +29,7 @@ impl FrozenPartition {
     /// Copies some more; returns whether all is copied.
     fn go_on(&self, py: Python<'_>) -> bool {
         py.detach(|| {
-            let inner = locked(&self.shared);
+            let inner = self.shared.locked();
             let mut held = self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
             match (held.as_mut(), inner.state.get(&self.key)) {
                 (Some(frozen), Some(partition)) => frozen.go_on(partition, &inner.state.rows),

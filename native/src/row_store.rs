@@ -1,24 +1,26 @@
 //! All rows of a shard, by number and by segment id.
 //!
-//! Rows stand in blocks that never move, and the ids in many small tables: no growth takes long.
+//! Rows stand in blocks that never move, ids and tails in many small tables: no growth takes long.
 
 use std::hash::BuildHasher;
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
+use crate::id_tables::IdTables;
 use crate::row::{NewRow, Row, RowNo, Tail, Uuid};
 
 const BLOCK_ROWS: usize = 512;
-const TABLES: usize = 64;
+/// Rows whose tails stand in one table.
+const TAIL_ROWS: usize = 8192;
 
 pub struct RowStore {
     blocks: Vec<Vec<Row>>,
     free: Vec<RowNo>,
     count: usize,
     hasher: RandomState,
-    ids: Vec<HashTable<RowNo>>,
-    tails: HashTable<(RowNo, Tail)>,
+    ids: IdTables,
+    tails: Vec<HashTable<(RowNo, Tail)>>,
 }
 
 impl RowStore {
@@ -28,8 +30,8 @@ impl RowStore {
             free: Vec::new(),
             count: 0,
             hasher: RandomState::default(), // drawn anew: no stranger can choose ids that collide
-            ids: (0..TABLES).map(|_| HashTable::new()).collect(),
-            tails: HashTable::new(),
+            ids: IdTables::new(),
+            tails: Vec::new(),
         }
     }
 
@@ -56,7 +58,8 @@ impl RowStore {
             return &[];
         }
         let hash = self.hasher.hash_one(number);
-        self.tails.find(hash, |(no, _)| *no == number).map_or(&[], |(_, tail)| tail)
+        let table = self.tails.get(number as usize / TAIL_ROWS);
+        table.and_then(|table| table.find(hash, |(no, _)| *no == number)).map_or(&[], |(_, tail)| tail)
     }
 
     #[inline]
@@ -67,8 +70,8 @@ impl RowStore {
     #[inline]
     pub fn find(&self, partition: u32, uuid: &Uuid) -> Option<RowNo> {
         let hash = self.hash_of(partition, uuid);
-        let table = &self.ids[hash as usize % TABLES];
-        table
+        self.ids
+            .of(hash)
             .find(hash, |&number| {
                 let row = self.get(number);
                 row.uuid == *uuid && row.partition == partition
@@ -88,7 +91,7 @@ impl RowStore {
             None => self.push(row),
         };
         let (blocks, hasher) = (&self.blocks, &self.hasher);
-        self.ids[hash as usize % TABLES].insert_unique(hash, number, |&other| {
+        self.ids.insert(hash, number, |other| {
             let row = &blocks[other as usize / BLOCK_ROWS][other as usize % BLOCK_ROWS];
             hasher.hash_one((row.partition, &row.uuid))
         });
@@ -109,12 +112,20 @@ impl RowStore {
     pub fn set_tail(&mut self, number: RowNo, tail: Tail) {
         let hasher = &self.hasher;
         let hash = hasher.hash_one(number);
-        match self.tails.find_entry(hash, |(no, _)| *no == number) {
+        let at = number as usize / TAIL_ROWS;
+        if at >= self.tails.len() {
+            if tail.is_empty() {
+                return;
+            }
+            self.tails.resize_with(at + 1, HashTable::new);
+        }
+        let table = &mut self.tails[at];
+        match table.find_entry(hash, |(no, _)| *no == number) {
             Ok(entry) if tail.is_empty() => drop(entry.remove()),
             Ok(mut entry) => entry.get_mut().1 = tail,
             Err(_) if tail.is_empty() => (),
             Err(_) => {
-                self.tails.insert_unique(hash, (number, tail), |(no, _)| hasher.hash_one(no));
+                table.insert_unique(hash, (number, tail), |(no, _)| hasher.hash_one(no));
             }
         }
     }
@@ -128,8 +139,7 @@ impl RowStore {
         if self.get(number).has_tail() {
             self.set_tail(number, Tail::default());
         }
-        let table = &mut self.ids[hash as usize % TABLES];
-        if let Ok(entry) = table.find_entry(hash, |&other| other == number) {
+        if let Ok(entry) = self.ids.of_mut(hash).find_entry(hash, |&other| other == number) {
             entry.remove();
             self.free.push(number);
         }
@@ -138,7 +148,7 @@ impl RowStore {
     /// Returns the heap bytes that are held, but for tails.
     pub fn held_bytes(&self) -> usize {
         self.blocks.len() * BLOCK_ROWS * size_of::<Row>()
-            + self.ids.iter().map(HashTable::allocation_size).sum::<usize>()
-            + self.tails.allocation_size()
+            + self.ids.held_bytes()
+            + self.tails.iter().map(HashTable::allocation_size).sum::<usize>()
     }
 }

@@ -14,21 +14,9 @@ use crate::listing::{FrozenPartition, Listed, RowListing};
 use crate::partition::{Delete, Partition, Update};
 use crate::row::{Row, RowNo, STARTED, Uuid, read_row};
 use crate::row_store::RowStore;
+use crate::shared::{Inner, Shared, Turn};
 use crate::state::State;
 use crate::verdict::Verdict;
-
-pub struct Inner {
-    pub state: State,
-    walk: Option<Walk>,
-}
-
-pub type Shared = Mutex<Inner>;
-
-/// A panic leaves the state as it was at a record's edge or refused by `validate`; it is shown once
-/// to the caller, and others go on.
-pub fn locked(shared: &Shared) -> MutexGuard<'_, Inner> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 type Pair<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
@@ -47,11 +35,17 @@ fn uuid_of(bytes: &[u8]) -> PyResult<Uuid> {
 #[pyclass(frozen, module = "rlmm_native", name = "Core")]
 pub struct Core {
     shared: Arc<Shared>,
+    /// How far the record set is read; locked while a slice is applied.
+    walk: Mutex<Walk>,
 }
 
 impl Core {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        locked(&self.shared)
+        self.shared.locked()
+    }
+
+    fn walk(&self) -> MutexGuard<'_, Walk> {
+        self.walk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn of<T>(&self, key: &[u8], ask: impl FnOnce(&Partition, &RowStore) -> T) -> Option<T> {
@@ -72,12 +66,12 @@ impl Core {
 impl Core {
     #[new]
     fn new() -> Self {
-        Core { shared: Arc::new(Mutex::new(Inner { state: State::new(), walk: None })) }
+        Core { shared: Arc::new(Shared::new(State::new())), walk: Mutex::new(Walk::new(0, 0)) }
     }
 
     /// Begins to read a record set, at byte `at`; no batch may begin below offset `floor`.
     fn begin(&self, at: usize, floor: i64) {
-        self.inner().walk = Some(Walk::new(at, floor));
+        *self.walk() = Walk::new(at, floor);
     }
 
     /// Applies some of `data`; `rlmm.metadata.native_shard` explains the answer.
@@ -108,13 +102,11 @@ impl Core {
             passed: Vec::new(),
         };
         let (stop, place, stopped) = py.detach(|| {
-            let mut inner = self.inner();
-            let Inner { state, walk } = &mut *inner;
-            let walk = walk.get_or_insert_with(|| Walk::new(0, 0));
-            let stop = slice.apply(walk, state);
+            let mut walk = self.walk();
+            let stop = slice.apply(&mut walk, &mut Turn::new(&self.shared));
             let last = walk.last.map(|last| last.start);
             let timestamp = walk.closed.then_some(walk.timestamp);
-            let stopped = (stop == Stop::Value).then(|| Slice::stopped_at(walk, bytes)).flatten();
+            let stopped = (stop == Stop::Value).then(|| Slice::stopped_at(&walk, bytes)).flatten();
             (stop, (walk.at, walk.floor, last, timestamp), stopped)
         });
         let cut = |range: &std::ops::Range<usize>| PyBytes::new(py, &bytes[range.clone()]);
@@ -133,9 +125,7 @@ impl Core {
 
     /// Steps over the value that stopped `apply`.
     fn pass_value(&self, data: &[u8]) {
-        if let Some(walk) = &mut self.inner().walk {
-            Slice::pass_value(walk, data);
-        }
+        Slice::pass_value(&mut self.walk(), data);
     }
 
     /// Returns whether the core knows `key` beyond a deletion that is finished.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -85,6 +86,8 @@ class EngineParts:
     """Makes shards; `None`: those of *engine*."""
     measure_memory: Callable[[], MemoryUsage] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
+    apply_threads: int = min(4, os.cpu_count() or 1)
+    """Threads that apply large record sets of the native core; 0 leaves all to the event loop."""
     set_apart: Callable[[], None] = lambda: None
     """Hides existing objects from the cycle collector; off where a program owns the process."""
     confirm: Callable[[LogIdentity], None] = lambda _: None
@@ -126,6 +129,7 @@ class Engine:
                 snapshots, settings.snapshot, make_shard, parts.clock,
                 parts.snapshot_disk, parts.set_apart,
             )  # fmt: skip
+        self._pace = ReplayScheduler(parts.set_apart, parts.apply_threads)
         context = FollowerContext(
             log=log,
             settings=settings.pump,
@@ -134,7 +138,7 @@ class Engine:
             waits=self._offset_waits,
             restore=self._snapshots,
             make_shard=make_shard,
-            pace=ReplayScheduler(parts.set_apart),
+            pace=self._pace,
             budget=self._budget,
             incidents=self.incidents,
             changed=Doorbell(),
@@ -163,6 +167,7 @@ class Engine:
                     tasks.create_task(writing, name="snapshots")
         finally:
             self.refuse(Stopped, "the service has stopped")
+            self._pace.close()
 
     async def _told(self, what: str, part: Callable[[], Awaitable[None]]) -> None:
         """Run *part*; where it fails the engine refuses every question with the cause."""

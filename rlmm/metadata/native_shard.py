@@ -30,21 +30,32 @@ from rlmm.metadata.verdicts import (
 from rlmm.records.batch import Batch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm_native import Applied as AppliedByCore
+
     from rlmm.metadata.events import PartitionDelete
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.open_record_set import OpenRecordSet
     from rlmm.metadata.page_order_cache import PageOrderCache
     from rlmm.metadata.report import ReportDraft
     from rlmm.records.damage import DamagedBatch
+    from rlmm.records.record_set import RecordSet
 
 _END, _LIMIT, _BATCH, _, _STEPS = range(5)
 """Why the core stopped; behind a value it can go on at once."""
-_SLICE_NS: Final = 500_000
+_SLICE_NS: Final = 400_000
 """How long the core works between two looks at whether the caller's time is over."""
+_AHEAD_NS: Final = 5_000_000
+"""How long it works in a thread: whoever freezes the shard or ends its follower waits for it."""
+_AHEAD_BYTES_MIN: Final = 64 * 1024
+"""Smaller record sets are applied sooner than a thread has begun with them."""
 _WHOLE_NS: Final = 60_000_000_000
 
 
 class NativeShard(NativeAnswers, PythonShard):  # type: ignore[misc]  # other states and listings
+    slices_by_time = True
+
     def __init__(
         self, partition: int, position: int = 0, order_cache: PageOrderCache | None = None
     ) -> None:
@@ -53,6 +64,8 @@ class NativeShard(NativeAnswers, PythonShard):  # type: ignore[misc]  # other st
         self._states = CorePartitions(self._core)  # type: ignore[assignment]
         self._walked: OpenRecordSet | None = None
         """The record set that the core has read a part of."""
+        self._ahead: AppliedByCore | None = None
+        """What the core has applied of it, and no report has yet."""
         self._orders: dict[bytes, dict[int | None, CoreOrder]] = {}
         """Orders of listings by page: by user partition and leader epoch; the core keeps them."""
 
@@ -77,17 +90,40 @@ class NativeShard(NativeAnswers, PythonShard):  # type: ignore[misc]  # other st
 
     # ---------------------------------------------------------------------------- applying
 
-    def _apply_batches(
-        self, opened: OpenRecordSet, turn: ReportDraft, budget: int
-    ) -> tuple[bool, DamagedBatch | None]:
+    def work_ahead(
+        self, record_set: RecordSet, *, keeps_passed: bool
+    ) -> Callable[[], object] | None:
+        if len(record_set.data) < _AHEAD_BYTES_MIN or record_set.partition != self.partition:
+            return None
+        opened = self._open = self._opened(record_set)
+        if opened.batch is not None:
+            return None
+        self._walk(opened)
+        args = opened.data, self.position, opened.limit, None, _AHEAD_NS, self.holes_are_damage
+
+        def work() -> None:
+            self._ahead = self._core.apply(*args, keeps_passed)
+
+        return work
+
+    def _walk(self, opened: OpenRecordSet) -> None:
         if self._walked is not opened:
             self._core.begin(opened.stop, opened.floor)
             self._walked = opened
+
+    def _apply_batches(
+        self, opened: OpenRecordSet, turn: ReportDraft, budget: int
+    ) -> tuple[bool, DamagedBatch | None]:
+        assert self._ahead is None or self._walked is opened, "the work was for another record set"
+        self._walk(opened)
         steps = 0
         while True:
             batch = opened.batch
             if batch is None:
+                is_ahead = self._ahead is not None
                 stop, budget = self._apply_in_core(opened, turn, budget)
+                if is_ahead and stop == _LIMIT:
+                    return False, None
                 is_bare = stop == _BATCH and steps >= STEPS_MAX and budget < INT64_MAX
                 if stop in (_END, _STEPS) or (stop == _LIMIT and not budget) or is_bare:
                     return stop == _END, None
@@ -135,10 +171,10 @@ class NativeShard(NativeAnswers, PythonShard):  # type: ignore[misc]  # other st
     ) -> tuple[int, int]:
         """Let the core apply what it can within some time; return why it stopped, and *budget*."""
         data = opened.data
-        before = self.position
-        stop, self.position, place, counts, entries, passed, stopped = self._core.apply(
+        found, self._ahead = self._ahead, None
+        stop, self.position, place, counts, entries, passed, stopped = found or self._core.apply(
             data,
-            before,
+            self.position,
             opened.limit,
             None if budget == INT64_MAX else budget,
             _WHOLE_NS if turn.is_over is never else _SLICE_NS,

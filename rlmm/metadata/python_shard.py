@@ -110,11 +110,7 @@ class PythonShard(ShardAnswers):
             msg = f"max_events must be at least 1, got {max_events}"
             raise InvalidArgument(msg)
         self._order_cache.pass_turn()
-        opened = self._open
-        if opened is None or opened.data is not record_set.data:
-            aside = self._aside
-            start = aside[1] if aside is not None and aside[0] is record_set.data else 0
-            opened = OpenRecordSet(record_set, start)
+        opened = self._opened(record_set)
         # Whatever is raised: the next call walks again, and steps over what is done.
         self._open = None
         turn = self._begin()
@@ -128,6 +124,12 @@ class PythonShard(ShardAnswers):
         last = opened.last_start
         mark = None if last < 0 else mark_at(record_set.data, last)
         return self._report(turn, complete=complete, damage=damage, last_batch=mark)
+
+    def _opened(self, record_set: RecordSet) -> OpenRecordSet:
+        if self._open is not None and self._open.data is record_set.data:
+            return self._open
+        data, start = self._aside or (b"", 0)
+        return OpenRecordSet(record_set, start if data is record_set.data else 0)
 
     def _begin(self) -> ReportDraft:
         if self._unreported is None:

@@ -38,7 +38,14 @@ class Listing(Protocol):
 
 
 class Shard(Protocol):
-    """All state of one metadata partition. Not for use from several threads at once."""
+    """
+    All state of one metadata partition. Not for use from several threads at once, but for the work
+    of `work_ahead`.
+    """
+
+    @property
+    def slices_by_time(self) -> bool:
+        """Return whether events cost so little that only the time ends a slice of them."""
 
     @property
     def partition(self) -> int: ...
@@ -74,6 +81,19 @@ class Shard(Protocol):
         at most; the caller then passes the same record set again. Stops before a batch that cannot
         be trusted. After any error the position is behind the last applied event. Offsets and
         values that the position passes are added to *passed*.
+        """
+
+    def work_ahead(
+        self, record_set: RecordSet, *, keeps_passed: bool
+    ) -> Callable[[], object] | None:
+        """
+        Return work of some milliseconds that any thread may do: it applies a part of *record_set*.
+
+        `None` where there is none. Answers know the events at once; the position and all counts
+        stay until the next `apply`, of the same record set, whose report has what the work did. No
+        other call may change the shard, freeze it or clear it until then. *keeps_passed* says
+        whether that `apply` is given a list for what it passes. After an error of the work the
+        position is not known to be that of the state.
         """
 
     def set_aside(self, damage: DamagedBatch, data: bytes, next_offset: int) -> Report:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.slots import Slots
     from rlmm.metadata.verdicts import Rejected
+    from rlmm.records.record_set import RecordSet
 
 _SORTED_AT_A_TIME = 2_000
 """Rows that are sorted in one piece: about a millisecond."""
@@ -45,6 +46,7 @@ _NOTHING = PartitionState(b"")
 class ShardAnswers:
     """The reading half of the pure-Python engine; `metadata.shard.Shard` explains each answer."""
 
+    slices_by_time = False
     partition: int
     position: int
     _states: dict[bytes, PartitionState]
@@ -61,6 +63,11 @@ class ShardAnswers:
     def _every_state(self) -> Iterator[PartitionState]:
         yield from self._states.values()
         yield from self._ended.states()
+
+    def work_ahead(
+        self, record_set: RecordSet, *, keeps_passed: bool
+    ) -> Callable[[], object] | None:
+        del record_set, keeps_passed
 
     def admit(self, event: Event) -> Rejected | None:
         return admit(event, self._state)

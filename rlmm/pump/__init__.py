@@ -18,6 +18,7 @@ May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sideca
 - `replay`: Decides whether a shard has caught up, fell behind or is lost.
 - `replay_scheduler`: Gives followers turns on the event loop.
 - `settings`: Limits and pauses of reading and writing.
+- `slices`: Applies a record set slice by slice, in a thread where that is worth it.
 - `state_images`: Copies a state for a snapshot, between turns of the event loop.
 - `state_restore`: The interface of the keeper of states: a state from a former run.
 - `statistics`: Values that show how reading goes.

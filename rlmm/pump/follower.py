@@ -38,12 +38,13 @@ from rlmm.metadata.report import Tally
 from rlmm.pump.damage_skipping import DamagedReads, offset_behind
 from rlmm.pump.known_state import KnownState
 from rlmm.pump.replay import Replay
+from rlmm.pump.slices import SliceApplication
 from rlmm.pump.state_images import copy_parts
 from rlmm.pump.statistics import FollowerStatistics
 from rlmm.pump.verdict_waits import VerdictWaits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from rlmm.base.clock import Clock
     from rlmm.base.doorbell import Doorbell
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from rlmm.pump.placement import Placement
     from rlmm.pump.replay_scheduler import ReplayScheduler
     from rlmm.pump.settings import PumpSettings
+    from rlmm.pump.slices import Passed
     from rlmm.pump.state_restore import StateRestore
     from rlmm.records.damage import DamagedBatch
     from rlmm.records.record_set import RecordSet
@@ -101,7 +103,7 @@ class Follower:
         """Whether the log does not, or no longer, hold what the follower read."""
         settings, timeout_s = context.settings, context.settings.bounds_timeout_ms / 1_000
         self._known = KnownState(partition, context.log, context.restore, timeout_s)
-        self._applying = asyncio.Lock()
+        self._slices = SliceApplication(context.pace, settings.slice_events, self.tally)
         self._beginnings = 0
         self._failures = 0
         self._last_failure = ""
@@ -155,7 +157,7 @@ class Follower:
         asked_s, bounds = self._loop.time(), await self._ask_bounds()
         if bounds.high_watermark < self._disowned:
             self._disowned = -1  # it was cut: there is nothing that it could disown again
-        async with self._applying:
+        async with self._slices.lock:
             before, log_start = self._replay, bounds.log_start_offset
             shard, history = await self._known.newest(before, bounds, is_void=self._is_void)
             if shard is None or history is None:
@@ -217,15 +219,10 @@ class Follower:
         while record_set is not None and not self._needs_beginning:
             if context.budget.is_exhausted:
                 await context.budget.wait_room()
-            await context.pace.turn(self.partition)
             was_damaged = replay.shard.position == self._damaged.position
             replay.shard.holes_are_damage = was_damaged or is_gapless(context.log)
-            async with self._applying:
-                passed = self.verdicts.listening_list()
-                is_over = context.pace.slice_end()
-                report = replay.absorb(record_set, settings.slice_events, is_over, passed)
+            report, passed = await self._slices.apply(replay, record_set, self.verdicts)
             self._pass_on(report, passed)
-            context.pace.applied(report.tally.applied)
             if report.complete:
                 return
             if report.damage is not None:
@@ -245,15 +242,15 @@ class Follower:
             if behind <= position:
                 msg = f"{what}, and nothing says where the log goes on"
                 raise LogUnavailable(msg)
-        async with self._applying:
+        async with self._slices.lock:
             report = replay.set_aside(damage, record_set.data, behind)
+        self.tally.add(report.tally)
         _log.error(
             "%s is set aside: offsets up to %d are lost", what, behind, extra={"offset": position}
         )
         self._pass_on(report, None)
 
-    def _pass_on(self, report: Report, passed: Sequence[tuple[int, bytes | None]] | None) -> None:
-        self.tally.add(report.tally)
+    def _pass_on(self, report: Report, passed: Passed) -> None:
         if report.entries:
             self._context.incidents.note(
                 self.partition, report.entries, self._context.clock.now_ms()
@@ -332,16 +329,16 @@ class Follower:
     def savable_position(self) -> int | None:
         """Return the position, if the state may be saved now, and there is anything to save."""
         replay = self._replay
-        if replay is None or self._is_void:
+        if replay is None or self._is_void or self._slices.is_lost:
             return None
         position = replay.shard.position
         return None if position == replay.history.first_offset else position
 
     async def freeze(self, of: TopicIdPartition | None = None) -> ShardImages | None:
         """Freeze the state, or that *of* one user partition, at one position; only reads go on."""
-        async with self._applying:
+        async with self._slices.lock:
             replay = self._replay
-            if replay is None or self._is_void:
+            if replay is None or self._is_void or self._slices.is_lost:
                 return None
             parts = await copy_parts(replay.shard.freezing(of), self._loop.time)
             return ShardImages(

@@ -100,7 +100,7 @@ class Replay:
     def absorb(
         self,
         record_set: RecordSet,
-        max_events: int,
+        max_events: int | None,
         is_over: Callable[[], bool] = never,
         passed: list[tuple[int, bytes | None]] | None = None,
     ) -> Report:

@@ -5,13 +5,19 @@ Otherwise fifty partitions in replay would do fifty slices before another task h
 slices of one partition follow each other, as its data is in the processor's caches. State is hidden
 from Python's cycle collector where allowed: a full pass over a million segments stops the loop for
 half a second.
+
+Threads apply large record sets of the native core, those of several metadata partitions at once: a
+follower waits for its thread, then for its turn with what the thread has done.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from rlmm.base.threads import FilePool, finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,10 +31,17 @@ IN_A_ROW = 4
 SLICE_S = 0.002
 """The longest slice, but for its last step: 250 events of the usual form take less."""
 
+TIMED_SLICE_S = 0.0004
+"""The same where only the time ends a slice: so many events that more of them gain nothing."""
+
 
 class ReplayScheduler:
-    def __init__(self, set_apart: Callable[[], None]) -> None:
-        """*set_apart* hides all existing objects from the cycle collector."""
+    def __init__(self, set_apart: Callable[[], None], thread_count: int = 0) -> None:
+        """
+        *set_apart* hides all existing objects from the cycle collector. Without threads all is
+        applied on the event loop.
+        """
+        self._threads = FilePool(thread_count, "apply") if thread_count else None
         self._set_apart = set_apart
         self._applied = SET_APART_EVENTS  # what the process has of its own goes first
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
@@ -49,11 +62,25 @@ class ReplayScheduler:
             loop.call_soon(self._next, loop)
         await mine
 
+    @property
+    def has_threads(self) -> bool:
+        return self._threads is not None
+
+    async def in_thread(self, work: Callable[[], object]) -> None:
+        """Do *work* where a thread can be started; a cancelled caller waits for its end."""
+        with suppress(OSError):
+            await finished(self._threads, work)
+
+    def close(self) -> None:
+        """Let the threads end, each once its work is done."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
+
     @staticmethod
-    def slice_end() -> Callable[[], bool]:
+    def slice_end(slice_s: float) -> Callable[[], bool]:
         """Return a function that tells whether the slice that begins now has taken its time."""
         time = asyncio.get_running_loop().time
-        end_s = time() + SLICE_S
+        end_s = time() + slice_s
         return lambda: time() > end_s
 
     def applied(self, events: int) -> None:

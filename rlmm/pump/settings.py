@@ -12,8 +12,9 @@ from rlmm.errors import ConfigError
 @dataclass(frozen=True, slots=True)
 class PumpSettings:
     slice_events: int = 250
-    """Events applied between two turns of the event loop: about a millisecond of work. A slice of
-    events that take longer ends after 2 ms."""
+    """Events that the pure-Python engine applies between two turns of the event loop: about a
+    millisecond of work. A slice of events that take longer ends after 2 ms. Slices of the native
+    core end by time alone."""
     read_bytes: int = 1 << 20
     """Most bytes of one read; one batch comes through, however large."""
     read_timeout_ms: int = 30_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from rlmm.errors import ImageCorrupt
 from rlmm.metadata.ids import SegmentId
 from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.report import Tally
 from tests.support.engine.changes_between import ChangesBetween, applied_in_slices
 from tests.support.engine.chosen import needs_native
 from tests.support.engine.shards import values_of
@@ -70,6 +72,8 @@ class SideBySide(ChangesBetween):
         self.same(lambda shard: shard.statistics())
 
     def apply(self, given: RecordSet) -> Report:
+        if self.rng.random() < 0.2:
+            return self.apply_ahead(given)
         passed: tuple[list[Any], list[Any]] = ([], [])
         if self.rng.random() < 0.2:
             return self.apply_in_slices(given, passed)
@@ -98,6 +102,33 @@ class SideBySide(ChangesBetween):
         assert passed[0] == passed[1]
         assert native == expected
         return expected
+
+    def apply_ahead(self, given: RecordSet) -> Report:
+        """Let the core do what it offers to a thread; its pieces make one report."""
+        native, expected = self.both
+        passed: tuple[list[Any], list[Any]] = ([], [])
+        reports: list[Report] = []
+        while not reports or not (reports[-1].complete or reports[-1].damage):
+            work = native.work_ahead(given, keeps_passed=True)
+            position, tally = native.position, native.statistics().tally
+            if work is not None:
+                work()
+                assert (native.position, native.statistics().tally) == (position, tally)
+            reports.append(native.apply(given, passed=passed[0]))
+        report = expected.apply(given, passed=passed[1])
+        whole, tally = reports[-1], Tally()
+        for piece in reports:
+            tally.add(piece.tally)
+        assert passed[0] == passed[1]
+        assert report == replace(
+            whole,
+            from_offset=reports[0].from_offset,
+            tally=tally,
+            redelivered=sum(piece.redelivered for piece in reports),
+            entries=tuple(entry for piece in reports for entry in piece.entries),
+            deleted=tuple(one for piece in reports for one in piece.deleted),
+        )
+        return report
 
     def pass_damage(self, report: Report, given: RecordSet) -> None:
         assert report.damage is not None
@@ -195,6 +226,12 @@ def run_events(seed: int, count: int) -> None:
             world.refuse_images()
     assert world.both[0].validate() == []
     world.exchange_images()
+
+
+@pytest.fixture(autouse=True)
+def every_record_set_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the core offer work for a thread also of the small record sets here."""
+    monkeypatch.setattr("rlmm.metadata.native_shard._AHEAD_BYTES_MIN", 0)
 
 
 @pytest.mark.parametrize("seed", range(20))

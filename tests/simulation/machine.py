@@ -129,6 +129,7 @@ class Machine:
             parts=EngineParts(
                 clock=self.clock,
                 make_shard=self._make_shard,
+                apply_threads=0,
                 measure_memory=self._measure,
                 snapshot_disk=self._disk,
             ),

@@ -7,6 +7,15 @@ __version__: str
 Pair = tuple[bytes, bytes]
 Counts = tuple[int, int, int, int]
 Place = tuple[int, int, int | None, int | None]
+Applied = tuple[
+    int,
+    int,
+    Place,
+    Counts,
+    list[tuple[int, int, bytes]],
+    list[tuple[int, bytes | None]],
+    tuple[int, bytes | None] | None,
+]
 
 class FrozenPartition:
     def go_on(self) -> bool: ...
@@ -27,15 +36,7 @@ class Core:
         budget_ns: int,
         holes_are_damage: bool,
         keeps_passed: bool,
-    ) -> tuple[
-        int,
-        int,
-        Place,
-        Counts,
-        list[tuple[int, int, bytes]],
-        list[tuple[int, bytes | None]],
-        tuple[int, bytes | None] | None,
-    ]: ...
+    ) -> Applied: ...
     def pass_value(self, data: bytes) -> None: ...
     def has(self, key: bytes) -> bool: ...
     def knows(self, key: bytes) -> bool: ...

@@ -1,0 +1,88 @@
+//! The state of one core behind its lock.
+//!
+//! `std::sync::Mutex` is unfair: a thread that unlocks and locks again gets it before a reader that
+//! waits. So a reader that cannot have the lock at once announces itself, and what applies a record
+//! set gives the lock away at the edge of a record, where no record is applied by half.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use crate::state::State;
+
+/// How often other threads are let go first, before the lock is asked for again: readers without
+/// end must not stop the work.
+const YIELDS_MAX: u32 = 100;
+
+pub struct Inner {
+    pub state: State,
+}
+
+pub struct Shared {
+    inner: Mutex<Inner>,
+    /// Readers that wait for the lock.
+    waiting: AtomicUsize,
+}
+
+impl Shared {
+    pub fn new(state: State) -> Self {
+        Shared { inner: Mutex::new(Inner { state }), waiting: AtomicUsize::new(0) }
+    }
+
+    /// A panic leaves the state as it was at a record's edge or refused by `validate`; it is shown
+    /// once to the caller, and others go on.
+    pub fn locked(&self) -> MutexGuard<'_, Inner> {
+        match self.inner.try_lock() {
+            Ok(found) => found,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                self.waiting.fetch_add(1, Ordering::Relaxed);
+                let found = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                found
+            }
+        }
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// The lock in the hands of what applies a record set: held from record to record.
+pub struct Turn<'a> {
+    shared: &'a Shared,
+    held: Option<MutexGuard<'a, Inner>>,
+}
+
+impl<'a> Turn<'a> {
+    pub fn new(shared: &'a Shared) -> Self {
+        Turn { shared, held: None }
+    }
+
+    /// Returns the state, to change it by one record.
+    #[inline]
+    pub fn state(&mut self) -> &mut State {
+        let shared = self.shared;
+        let lock = || shared.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        &mut self.held.get_or_insert_with(lock).state
+    }
+
+    /// Lets readers have the lock while nothing is changed.
+    #[inline]
+    pub fn let_go(&mut self) {
+        self.held = None;
+    }
+
+    /// Lets the readers that wait have the lock; to be called between two records.
+    #[inline]
+    pub fn give_way(&mut self) {
+        if self.shared.is_awaited() {
+            self.held = None;
+            let mut yields = 0;
+            while self.shared.is_awaited() && yields < YIELDS_MAX {
+                std::thread::yield_now();
+                yields += 1;
+            }
+        }
+    }
+}
