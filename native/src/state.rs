@@ -6,6 +6,7 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use crate::epoch::Epoch;
+use crate::frozen::Frozen;
 use crate::partition::{DELETE_OF_PARTITION_FINISHED, Delete, Partition};
 use crate::row_store::RowStore;
 use crate::verdict::Verdict;
@@ -188,6 +189,30 @@ impl State {
                 return;
             }
             doomed.epochs.pop();
+        }
+    }
+
+    /// Returns how many places `frozen_at` knows.
+    pub fn places(&self) -> usize {
+        self.partitions.len() + self.ended.num_buckets()
+    }
+
+    /// Begins to copy the user partition at a place; some have none.
+    pub fn frozen_at(&self, place: usize) -> Option<Frozen> {
+        match self.partitions.get(place) {
+            Some(found) => found.as_ref().map(|one| Frozen::begin(&one.key, one.delete, one.row_count())),
+            None => {
+                let ended = self.ended.get_bucket(place - self.partitions.len())?;
+                Some(Frozen::begin(key_of(ended), Some(delete_of(ended)), 0))
+            }
+        }
+    }
+
+    /// Begins to copy one user partition.
+    pub fn frozen(&self, key: &[u8]) -> Option<Frozen> {
+        match self.get(key) {
+            Some(one) => Some(Frozen::begin(key, one.delete, one.row_count())),
+            None => Some(Frozen::begin(key, Some(self.ended(key)?), 0)),
         }
     }
 
