@@ -51,22 +51,11 @@ pub struct Core {
     shared: Arc<Shared>,
 }
 
-/// Rows that are freed at once.
-const FREED_AT_ONCE: usize = 10_000;
-
-/// Frees a large state in a thread of its own: the caller may be an event loop.
-fn free_aside(state: State) {
-    if state.rows.len() > FREED_AT_ONCE {
-        // Where no thread starts, the state is freed here.
-        let _ = std::thread::Builder::new().name("rlmm-free".into()).spawn(move || drop(state));
-    }
-}
-
 impl Drop for Core {
     fn drop(&mut self) {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             let inner = shared.get_mut().unwrap_or_else(PoisonError::into_inner);
-            free_aside(std::mem::replace(&mut inner.state, State::new()));
+            std::mem::replace(&mut inner.state, State::new()).free_aside();
         }
     }
 }
@@ -355,7 +344,6 @@ impl Core {
     /// Takes over the images of `content` from `start` on, each behind its length, until one is not
     /// whole, not usual, or has no key behind `after`. Returns where that one begins, how many were
     /// taken over, the last key, and the keys that are misplaced among `partition_count`.
-    #[expect(clippy::type_complexity, reason = "four answers")]
     fn import_images<'py>(
         &self,
         py: Python<'py>,
@@ -432,7 +420,7 @@ impl Core {
 
     /// Forgets everything.
     fn clear(&self) {
-        free_aside(std::mem::replace(&mut self.inner().state, State::new()));
+        std::mem::replace(&mut self.inner().state, State::new()).free_aside();
     }
 
     /// Returns the heap bytes that the state holds, but for custom metadata and further epochs.

@@ -14,6 +14,9 @@ use crate::verdict::Verdict;
 /// Bytes of a deletion behind the key of an ended partition.
 const DELETE_BYTES: usize = 13;
 
+/// Rows that are freed without a thread.
+const FREED_AT_ONCE: usize = 10_000;
+
 #[derive(Default)]
 struct Doomed {
     partition: u32,
@@ -213,6 +216,14 @@ impl State {
         match self.get(key) {
             Some(one) => Some(Frozen::begin(key, one.delete, one.row_count())),
             None => Some(Frozen::begin(key, Some(self.ended(key)?), 0)),
+        }
+    }
+
+    /// Frees a large state in a thread of its own: the caller may be an event loop.
+    pub fn free_aside(self) {
+        if self.rows.len() > FREED_AT_ONCE {
+            // Where no thread starts, the state is freed here.
+            let _ = std::thread::Builder::new().name("rlmm-free".into()).spawn(move || drop(self));
         }
     }
 

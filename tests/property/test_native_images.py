@@ -173,6 +173,17 @@ def test_freezing_when_of_one_user_partition_then_is_equal_to_pythons() -> None:
     assert list(native.freezing(tp("nobody"))) == []
 
 
+def test_clearing_when_a_shard_is_frozen_then_its_images_stay_whole() -> None:
+    """A snapshot that is being written does not need the shard any more."""
+    shard = with_many_segments(engine(0))
+    wanted = [part() for part in shard.image_parts()]
+    parts = list(shard.image_parts())
+    for _ in shard.clearing():
+        pass
+    assert (shard.user_partitions, shard.segments(tp())) == (0, [])
+    assert [part() for part in parts] == wanted
+
+
 def test_image_when_a_hundred_thousand_epochs_list_one_stray_then_is_read_at_once() -> None:
     """The cost of reading an image does not grow with the square of the epochs of a stray."""
     row = row_of(started("stray", 0, 9, {-1: 0}))
