@@ -1,131 +1,21 @@
-//! State images of user partitions: `rlmm/metadata/image.py` describes their bytes.
+//! Reading of state images: `rlmm/metadata/image.py` describes their bytes, `frozen` writes them.
 //!
-//! Canonical: equal state gives equal bytes, whatever engine holds it.
-
-use std::mem::take;
+//! An image may come from a stranger: its cost and memory are in proportion to its bytes.
 
 use hashbrown::HashMap;
 
-use crate::bytes::{Reader, put_varint};
+use crate::bytes::Reader;
 use crate::epoch::Epoch;
-use crate::partition::{DELETE_OF_PARTITION_FINISHED, Delete, Partition};
-use crate::row::{FINISHED, NOT_FINISHED, NewRow, Row, RowNo, Tail, read_row};
-use crate::row_store::RowStore;
-use crate::slots::Slots;
+use crate::partition::{DELETE_OF_PARTITION_FINISHED, Delete};
+use crate::row::{FINISHED, NOT_FINISHED, NewRow, RowNo, read_row};
 use crate::state::State;
 
-const NO_DELETE: u8 = 0xFF;
+pub const NO_DELETE: u8 = 0xFF;
+/// Bytes of the shortest row with its id and length, and of the shortest leader epoch.
+const ROW_BYTES_MIN: usize = 16 + 1 + 65;
+const EPOCH_BYTES_MIN: usize = 7;
 /// Longest varint that a Python reader accepts.
 const VARINT_BYTES_MAX: usize = 9;
-
-/// Rows that are copied in one step of a freeze.
-const COPIED_AT_A_TIME: usize = 8_192;
-
-struct FrozenEpoch {
-    epoch: i32,
-    highest: Option<i64>,
-    slots: Slots,
-}
-
-/// A user partition as it was at one moment.
-#[derive(Default)]
-pub struct Frozen {
-    key: Box<[u8]>,
-    delete: Option<Delete>,
-    rows: Vec<(RowNo, Row)>,
-    tails: HashMap<RowNo, Tail>,
-    epochs: Vec<FrozenEpoch>,
-    /// Leader epoch and row, where only an earlier first record of the row lists it.
-    strays: Vec<(i32, RowNo)>,
-    copied_epochs: usize,
-}
-
-impl Frozen {
-    pub fn begin(key: &[u8], delete: Option<Delete>) -> Self {
-        Frozen { key: key.into(), delete, ..Frozen::default() }
-    }
-
-    /// Copies some more; returns whether all is copied. Nothing may change in between.
-    pub fn go_on(&mut self, partition: &Partition, rows: &RowStore) -> bool {
-        let mut left = COPIED_AT_A_TIME;
-        while let Some(entry) = partition.epochs.get(self.copied_epochs) {
-            for number in entry.listed() {
-                let row = rows.get(number);
-                if row.epoch != entry.epoch {
-                    continue; // it is copied with its first epoch
-                }
-                self.rows.push((number, row.clone()));
-                if row.has_tail() {
-                    self.tails.insert(number, rows.tail(number).into());
-                }
-            }
-            self.epochs.push(FrozenEpoch { epoch: entry.epoch, highest: entry.highest, slots: entry.slots.clone() });
-            self.copied_epochs += 1;
-            left = left.saturating_sub(entry.slots.len() + entry.unreferenced.len() + 1);
-            if left == 0 {
-                return false;
-            }
-        }
-        for (&number, epochs) in partition.strays.iter().flat_map(|strays| strays.iter()) {
-            self.strays.extend(epochs.iter().map(|&epoch| (epoch, number)));
-        }
-        true
-    }
-
-    fn tail(&self, number: RowNo) -> &[u8] {
-        self.tails.get(&number).map_or(&[], |tail| tail)
-    }
-
-    /// Returns the image.
-    pub fn image(mut self) -> Vec<u8> {
-        let mut rows = take(&mut self.rows);
-        rows.sort_unstable_by_key(|(_, row)| row.uuid);
-        let mut out = Vec::with_capacity(64 + self.key.len() + rows.len() * 100);
-        put_varint(&mut out, self.key.len() as u64);
-        out.extend_from_slice(&self.key);
-        match self.delete {
-            None => out.push(NO_DELETE),
-            Some(delete) => {
-                out.push(delete.state);
-                out.extend_from_slice(&delete.broker.to_be_bytes());
-                out.extend_from_slice(&delete.timestamp.to_be_bytes());
-            }
-        }
-        put_varint(&mut out, rows.len() as u64);
-        let mut ordinals: HashMap<RowNo, u64, foldhash::fast::RandomState> = HashMap::default();
-        ordinals.reserve(rows.len());
-        for (ordinal, (number, row)) in rows.iter().enumerate() {
-            ordinals.insert(*number, ordinal as u64);
-            let tail = self.tail(*number);
-            out.extend_from_slice(&row.uuid);
-            put_varint(&mut out, row.written_len(tail) as u64);
-            row.write(tail, &mut out);
-        }
-        let ordinal = |number: RowNo| ordinals.get(&number).copied().unwrap_or_default();
-        let mut strays: Vec<(i32, u64)> = self.strays.iter().map(|&(epoch, number)| (epoch, ordinal(number))).collect();
-        strays.sort_unstable();
-        put_varint(&mut out, self.epochs.len() as u64);
-        for entry in &self.epochs {
-            out.extend_from_slice(&entry.epoch.to_be_bytes());
-            out.push(u8::from(entry.highest.is_some()));
-            if let Some(highest) = entry.highest {
-                out.extend_from_slice(&highest.to_be_bytes());
-            }
-            put_varint(&mut out, entry.slots.len() as u64);
-            for (offset, number) in entry.slots.iter() {
-                out.extend_from_slice(&offset.to_be_bytes());
-                put_varint(&mut out, ordinal(number));
-            }
-            let begin = strays.partition_point(|stray| stray.0 < entry.epoch);
-            let end = strays.partition_point(|stray| stray.0 <= entry.epoch);
-            put_varint(&mut out, (end - begin) as u64);
-            for stray in &strays[begin..end] {
-                put_varint(&mut out, stray.1);
-            }
-        }
-        out
-    }
-}
 
 struct ReadEpoch {
     epoch: i32,
@@ -178,7 +68,7 @@ fn count(reader: &mut Reader, smallest: usize) -> Option<usize> {
 }
 
 fn read_rows(reader: &mut Reader) -> Option<Vec<NewRow>> {
-    let count = count(reader, 16)?;
+    let count = count(reader, ROW_BYTES_MIN)?;
     let mut rows: Vec<NewRow> = Vec::with_capacity(count);
     for _ in 0..count {
         let uuid = reader.uuid()?;
@@ -193,7 +83,7 @@ fn read_rows(reader: &mut Reader) -> Option<Vec<NewRow>> {
 }
 
 fn read_epochs(reader: &mut Reader, rows: &[NewRow]) -> Option<Vec<ReadEpoch>> {
-    let epoch_count = count(reader, 5)?;
+    let epoch_count = count(reader, EPOCH_BYTES_MIN)?;
     let mut epochs: Vec<ReadEpoch> = Vec::with_capacity(epoch_count);
     for _ in 0..epoch_count {
         let epoch = reader.i32()?;
@@ -205,7 +95,7 @@ fn read_epochs(reader: &mut Reader, rows: &[NewRow]) -> Option<Vec<ReadEpoch>> {
         if epochs.last().is_some_and(|before| before.epoch >= epoch) {
             return None;
         }
-        let slot_count = count(reader, 8)?;
+        let slot_count = count(reader, 9)?;
         let mut slots: Vec<(i64, usize)> = Vec::with_capacity(slot_count);
         for _ in 0..slot_count {
             let offset = reader.i64()?;
@@ -257,6 +147,7 @@ pub fn take_over(image: ReadImage, state: &mut State) {
         new.row.partition = number;
         numbers.push(rows.insert(new));
     }
+    let mut strays: HashMap<RowNo, Vec<i32>> = HashMap::new();
     partition.epochs.reserve_exact(image.epochs.len());
     for read in image.epochs {
         let mut entry = Epoch::new(read.epoch);
@@ -266,11 +157,10 @@ pub fn take_over(image: ReadImage, state: &mut State) {
         }
         partition.epochs.push(entry);
         for ordinal in read.strays {
-            let mut strays = partition.strays_of(numbers[ordinal]).to_vec();
-            strays.push(read.epoch);
-            partition.keep_strays(numbers[ordinal], strays);
+            strays.entry(numbers[ordinal]).or_default().push(read.epoch);
         }
     }
+    partition.strays = (!strays.is_empty()).then(|| Box::new(strays));
     partition.derive(&numbers, rows);
     state.settle(number);
 }

@@ -8,11 +8,14 @@ mod apply;
 mod batch;
 mod bytes;
 mod epoch;
+mod frozen;
 mod id_tables;
 mod image;
 mod listing;
+mod many_images;
 mod orders;
 mod partition;
+mod place;
 mod row;
 mod row_set;
 mod row_store;
@@ -30,7 +33,7 @@ use pyo3::prelude::*;
 fn rlmm_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<shard::Core>()?;
-    module.add_class::<listing::FrozenPartition>()?;
+    module.add_class::<listing::FrozenShard>()?;
     module.add_class::<listing::RowListing>()?;
     Ok(())
 }

@@ -1,47 +1,106 @@
-//! What a reader takes piece by piece: a frozen user partition, and a listing of one.
+//! What a reader takes piece by piece: a frozen shard, and the listing of a user partition.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::image::Frozen;
+use crate::frozen::Frozen;
 use crate::row::{Row, Tail};
 use crate::shard::pair;
 use crate::shared::Shared;
+use crate::state::State;
 
-/// A user partition that is being copied, then its state image.
-#[pyclass(frozen, module = "rlmm_native")]
-pub struct FrozenPartition {
-    shared: Arc<Shared>,
-    key: Box<[u8]>,
-    frozen: Mutex<Option<Frozen>>,
+/// Rows that are copied in one step: no reader waits for the shard longer than some 0.1 ms.
+const COPIED_AT_A_TIME: usize = 2_048;
+
+#[derive(Default)]
+struct Copies {
+    /// The place in the state that is looked at next; `None`: one user partition alone is copied.
+    place: Option<usize>,
+    open: Option<Frozen>,
+    done: Vec<Option<Frozen>>,
+    is_sorted: bool,
 }
 
-impl FrozenPartition {
-    pub fn new(shared: Arc<Shared>, key: &[u8], frozen: Frozen) -> Self {
-        FrozenPartition { shared, key: key.into(), frozen: Mutex::new(Some(frozen)) }
+impl Copies {
+    /// Copies some more; returns whether all is copied.
+    fn go_on(&mut self, state: &State) -> bool {
+        let mut left = COPIED_AT_A_TIME;
+        loop {
+            if let Some(mut frozen) = self.open.take() {
+                let is_copied =
+                    state.get(&frozen.key).is_none_or(|partition| frozen.go_on(partition, &state.rows, &mut left));
+                if !is_copied {
+                    self.open = Some(frozen);
+                    return false;
+                }
+                self.done.push(Some(frozen));
+            }
+            let Some(place) = self.place.as_mut().filter(|place| **place < state.places()) else { return true };
+            if left == 0 {
+                return false;
+            }
+            self.open = state.frozen_at(*place);
+            *place += 1;
+            left -= 1;
+        }
+    }
+
+    fn take(&mut self, number: usize) -> Option<Frozen> {
+        if !self.is_sorted {
+            self.done.sort_unstable_by(|one, other| {
+                one.as_ref().map(|frozen| &frozen.key).cmp(&other.as_ref().map(|frozen| &frozen.key))
+            });
+            self.is_sorted = true;
+        }
+        self.done.get_mut(number)?.take()
+    }
+}
+
+/// All user partitions of a shard, or one, that are being copied, then their state images.
+#[pyclass(frozen, module = "rlmm_native")]
+pub struct FrozenShard {
+    shared: Arc<Shared>,
+    copies: Mutex<Copies>,
+}
+
+impl FrozenShard {
+    pub fn of_all(shared: Arc<Shared>) -> Self {
+        FrozenShard { shared, copies: Mutex::new(Copies { place: Some(0), ..Copies::default() }) }
+    }
+
+    pub fn of_one(shared: Arc<Shared>, frozen: Frozen) -> Self {
+        FrozenShard { shared, copies: Mutex::new(Copies { open: Some(frozen), ..Copies::default() }) }
+    }
+
+    fn copies(&self) -> MutexGuard<'_, Copies> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[pymethods]
-impl FrozenPartition {
+impl FrozenShard {
     /// Copies some more; returns whether all is copied.
     fn go_on(&self, py: Python<'_>) -> bool {
         py.detach(|| {
             let inner = self.shared.locked();
-            let mut held = self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
-            match (held.as_mut(), inner.state.get(&self.key)) {
-                (Some(frozen), Some(partition)) => frozen.go_on(partition, &inner.state.rows),
-                _ => true,
-            }
+            self.copies().go_on(&inner.state)
         })
     }
 
-    /// Returns the image; it can be made once, in any thread.
-    fn image<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        let frozen = self.frozen.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let image = py.detach(|| frozen.image());
+    /// Returns how many user partitions are copied.
+    fn count(&self) -> usize {
+        self.copies().done.len()
+    }
+
+    /// Returns the image of one, by its number in the order of keys; it can be made once, in any
+    /// thread.
+    fn image<'py>(&self, py: Python<'py>, number: usize) -> Option<Bound<'py, PyBytes>> {
+        let image = py.detach(|| {
+            let frozen = self.copies().take(number)?; // the others need not wait for its image
+            Some(frozen.image())
+        })?;
         Some(PyBytes::new(py, &image))
     }
 }

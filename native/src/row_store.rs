@@ -95,7 +95,9 @@ impl RowStore {
             let row = &blocks[other as usize / BLOCK_ROWS][other as usize % BLOCK_ROWS];
             hasher.hash_one((row.partition, &row.uuid))
         });
-        self.set_tail(number, tail);
+        if !tail.is_empty() {
+            self.set_tail(number, tail); // a row that was removed has left none
+        }
         number
     }
 

@@ -9,9 +9,11 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::apply::{Counts, Slice, Stop, Walk};
 use crate::bytes::Reader;
-use crate::image::{self, Frozen};
-use crate::listing::{FrozenPartition, Listed, RowListing};
+use crate::image;
+use crate::listing::{FrozenShard, Listed, RowListing};
+use crate::many_images;
 use crate::partition::{Delete, Partition, Update};
+use crate::place::Place;
 use crate::row::{Row, RowNo, STARTED, Uuid, read_row};
 use crate::row_store::RowStore;
 use crate::shared::{Inner, Shared, Turn};
@@ -37,6 +39,14 @@ pub struct Core {
     shared: Arc<Shared>,
     /// How far the record set is read; locked while a slice is applied.
     walk: Mutex<Walk>,
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            std::mem::replace(&mut shared.only().state, State::new()).free_aside();
+        }
+    }
 }
 
 impl Core {
@@ -311,14 +321,32 @@ impl Core {
         PyList::new(py, shown.collect::<Vec<_>>()).map(Some)
     }
 
-    /// Begins to copy a user partition; `None` where it is not known.
-    fn freeze(&self, key: &[u8]) -> Option<FrozenPartition> {
-        let inner = self.inner();
-        let delete = match inner.state.get(key) {
-            Some(partition) => partition.delete,
-            None => Some(inner.state.ended(key)?),
-        };
-        Some(FrozenPartition::new(self.shared.clone(), key, Frozen::begin(key, delete)))
+    /// Begins to copy the user partition of `key`, or all; `None` where it is not known.
+    #[pyo3(signature = (key=None))]
+    fn freeze(&self, key: Option<&[u8]>) -> Option<FrozenShard> {
+        match key {
+            None => Some(FrozenShard::of_all(self.shared.clone())),
+            Some(key) => Some(FrozenShard::of_one(self.shared.clone(), self.inner().state.frozen(key)?)),
+        }
+    }
+
+    /// Takes over the images of `content` from `start` on, each behind its length, until one is not
+    /// whole, not usual, or has no key behind `after`. Returns where that one begins, how many were
+    /// taken over, the last key, and the keys that are misplaced among `partition_count`.
+    fn import_images<'py>(
+        &self,
+        py: Python<'py>,
+        content: &Bound<'py, PyBytes>,
+        start: usize,
+        after: &[u8],
+        partition: u32,
+        partition_count: Option<u32>,
+    ) -> (usize, usize, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>) {
+        let bytes = content.as_bytes();
+        let place = partition_count.map(|count| Place { partition, count });
+        let taken = py.detach(|| many_images::take_over(bytes, start, after, place, &self.shared));
+        let misplaced = taken.misplaced.iter().map(|key| PyBytes::new(py, key)).collect();
+        (taken.stop, taken.count, PyBytes::new(py, &taken.last_key), misplaced)
     }
 
     /// Replaces one user partition by its image; returns its key, or `None` for an image that no
@@ -380,9 +408,8 @@ impl Core {
     }
 
     /// Forgets everything.
-    fn clear(&self, py: Python<'_>) {
-        let former = std::mem::replace(&mut self.inner().state, State::new());
-        py.detach(|| drop(former));
+    fn clear(&self) {
+        std::mem::replace(&mut self.inner().state, State::new()).free_aside();
     }
 
     /// Returns the heap bytes that the state holds, but for custom metadata and further epochs.

@@ -43,6 +43,11 @@ impl Shared {
         }
     }
 
+    /// Returns the state alone, where nobody else has it.
+    pub fn only(&mut self) -> &mut Inner {
+        self.inner.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn is_awaited(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }

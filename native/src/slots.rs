@@ -147,6 +147,11 @@ impl Slots {
         }
     }
 
+    /// Returns the offsets and rows of one piece of them; `None` behind the last piece.
+    pub fn chunk(&self, number: usize) -> Option<(&[i64], &[RowNo])> {
+        self.chunks.get(number).map(|chunk| (&*chunk.offsets, &*chunk.rows))
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (i64, RowNo)> + '_ {
         self.chunks.iter().flat_map(|chunk| chunk.offsets.iter().copied().zip(chunk.rows.iter().copied()))
     }

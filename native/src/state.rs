@@ -6,12 +6,16 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use crate::epoch::Epoch;
+use crate::frozen::Frozen;
 use crate::partition::{DELETE_OF_PARTITION_FINISHED, Delete, Partition};
 use crate::row_store::RowStore;
 use crate::verdict::Verdict;
 
 /// Bytes of a deletion behind the key of an ended partition.
 const DELETE_BYTES: usize = 13;
+
+/// Rows that are freed without a thread.
+const FREED_AT_ONCE: usize = 10_000;
 
 #[derive(Default)]
 struct Doomed {
@@ -188,6 +192,38 @@ impl State {
                 return;
             }
             doomed.epochs.pop();
+        }
+    }
+
+    /// Returns how many places `frozen_at` knows.
+    pub fn places(&self) -> usize {
+        self.partitions.len() + self.ended.num_buckets()
+    }
+
+    /// Begins to copy the user partition at a place; some have none.
+    pub fn frozen_at(&self, place: usize) -> Option<Frozen> {
+        match self.partitions.get(place) {
+            Some(found) => found.as_ref().map(|one| Frozen::begin(&one.key, one.delete, one.row_count())),
+            None => {
+                let ended = self.ended.get_bucket(place - self.partitions.len())?;
+                Some(Frozen::begin(key_of(ended), Some(delete_of(ended)), 0))
+            }
+        }
+    }
+
+    /// Begins to copy one user partition.
+    pub fn frozen(&self, key: &[u8]) -> Option<Frozen> {
+        match self.get(key) {
+            Some(one) => Some(Frozen::begin(key, one.delete, one.row_count())),
+            None => Some(Frozen::begin(key, Some(self.ended(key)?), 0)),
+        }
+    }
+
+    /// Frees a large state in a thread of its own: the caller may be an event loop.
+    pub fn free_aside(self) {
+        if self.rows.len() > FREED_AT_ONCE {
+            // Where no thread starts, the state is freed here.
+            let _ = std::thread::Builder::new().name("rlmm-free".into()).spawn(move || drop(self));
         }
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ImageCorrupt
@@ -143,12 +144,7 @@ class NativeAnswers:
     # ------------------------------------------------------------------------------ images
 
     def partition_image(self, partition: TopicIdPartition) -> bytes | None:
-        frozen = self._core.freeze(partition.key)
-        if frozen is None:
-            return None
-        while not frozen.go_on():
-            pass
-        return frozen.image()
+        return next((part() for part in self.freezing(partition) if part is not None), None)
 
     def image(self) -> bytes:
         parts = [part() for part in self.freezing() if part is not None]
@@ -159,13 +155,12 @@ class NativeAnswers:
     def freezing(
         self, partition: TopicIdPartition | None = None
     ) -> Iterator[Callable[[], bytes] | None]:
-        keys = sorted(self._core.keys()) if partition is None else [partition.key]
-        for key in keys:
-            frozen = self._core.freeze(key)
-            if frozen is not None:
-                while not frozen.go_on():
-                    yield None
-                yield frozen.image
+        frozen = self._core.freeze(None if partition is None else partition.key)
+        if frozen is None:
+            return
+        while not frozen.go_on():
+            yield None
+        yield from (partial(frozen.image, number) for number in range(frozen.count()))
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
         for key, epoch, highest in self._core.watermarks():
@@ -175,7 +170,7 @@ class NativeAnswers:
 
     def clearing(self) -> Iterator[None]:
         self._core.clear()
-        yield
+        yield  # the core frees the state in a thread of its own
 
     def validate(self) -> list[str]:
         found = [f"{decode_partition_key(key)}: {fault}" for key, fault in self._core.violations()]

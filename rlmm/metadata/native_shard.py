@@ -88,6 +88,16 @@ class NativeShard(NativeAnswers, PythonShard):  # type: ignore[misc]  # other st
         self.misplaced.meet(partition)
         return partition
 
+    def import_images(self, content: bytes, start: int, after: bytes) -> tuple[int, int, bytes]:
+        stop, count, last_key, misplaced = self._core.import_images(
+            content, start, after, self.partition, self.misplaced.partition_count
+        )
+        for key in misplaced:
+            partition = decode_partition_key(key)
+            assert partition is not None, key.hex()
+            self.misplaced.meet(partition)
+        return stop, count, last_key
+
     # ---------------------------------------------------------------------------- applying
 
     def work_ahead(

@@ -186,6 +186,14 @@ class Shard(Protocol):
         `ImageCorrupt` before anything is changed.
         """
 
+    def import_images(self, content: bytes, start: int, after: bytes) -> tuple[int, int, bytes]:
+        """
+        Import images of *content* from *start* on, each behind its length as an uint32, as long as
+        they are whole, sound and of rising keys behind *after*. Return where the first one begins
+        that was not imported, how many were, and the last key. An engine may leave all of them to
+        `import_partition`, which names the faults.
+        """
+
     def image_parts(self) -> Iterator[Callable[[], bytes]]:
         """
         Yield, by rising key, functions for the images of user partitions as they are at that

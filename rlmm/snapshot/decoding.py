@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     Read = Callable[[int], bytes]
     """Returns the next bytes of a file, fewer only at its end."""
 
+    TakeImages = Callable[[bytes, int, bytes], tuple[int, int, bytes]]
+    """Takes many images at once; see `Shard.import_images`."""
+
 _PIECE_BYTES = 256 * 1024
 
 
@@ -59,9 +62,9 @@ class SnapshotReader:
         self._file = _File(read, size)
         self.header = decode_header(self._file.take)
 
-    def images(self) -> Iterator[bytes]:
-        """Yield the image of each user partition, by rising key. Once."""
-        content = _Content()
+    def images(self, take: TakeImages | None = None) -> Iterator[bytes]:
+        """Yield the image of each user partition that *take* leaves, by rising key. Once."""
+        content = _Content(take)
         for inflated in self._blocks():
             content.add(inflated)
             yield from content.images(INFLATION_MAX * self._file.left)
@@ -113,8 +116,9 @@ def _inflated(file: _File, kind: int, inflated: int, size: int) -> bytes | bytea
 
 
 class _Content:
-    def __init__(self) -> None:
+    def __init__(self, take: TakeImages | None) -> None:
         self.count = 0
+        self._take = take
         self._waiting = bytearray()
         self._at = 0
         self._last_key = b""
@@ -129,7 +133,11 @@ class _Content:
         self._waiting += inflated
 
     def images(self, coming_max: int) -> Iterator[bytes]:
-        """Yield the images that are whole; *coming_max* bytes more can come at most."""
+        """
+        Yield the images that are whole and were not taken; *coming_max* bytes more can come at
+        most.
+        """
+        self._give()
         while self.rest >= LENGTH.size:
             size: int = LENGTH.unpack_from(self._waiting, self._at)[0]
             start = self._at + LENGTH.size
@@ -145,6 +153,19 @@ class _Content:
             self._at = start + size
             self.count += 1
             yield image
+
+    def _give(self) -> None:
+        """Give away all images that are whole, with one copy of their bytes."""
+        if self._take is None or self.rest < LENGTH.size:
+            return
+        size: int = LENGTH.unpack_from(self._waiting, self._at)[0]
+        if self.rest < LENGTH.size + size:
+            return
+        with memoryview(self._waiting) as view:
+            content = bytes(view[self._at :])
+        stop, count, self._last_key = self._take(content, 0, self._last_key)
+        self._at += stop
+        self.count += count
 
     def _require_order(self, image: bytes) -> None:
         """Require rising keys: none comes twice, and equal states are equal when inflated."""

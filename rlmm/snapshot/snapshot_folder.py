@@ -115,7 +115,7 @@ class SnapshotFolder:
         return _refused(stored, RefusalKind.BEYOND_LOG, detail)
 
     def _load(self, given: BackgroundWork, stored: CatalogEntry) -> tuple[SnapshotHeader, Shard]:
-        """Verify in one pass, then import in another, one user partition at a time."""
+        """Verify in one pass, then import in another."""
         with opened(self._disk, stored.path, given.go_on) as file:
             header = file.verify()
             require_identity(header, self._identity)
@@ -125,7 +125,7 @@ class SnapshotFolder:
                 raise SnapshotCorrupt("it changed while it was read")
             shard = self._make_shard(header.partition, header.position)
             shard.place_among(self._identity.partition_count)
-            for image in reader.images():
+            for image in reader.images(shard.import_images):
                 given.go_on()
                 shard.import_partition(image)
                 _give_way()
