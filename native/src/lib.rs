@@ -8,8 +8,10 @@ mod apply;
 mod batch;
 mod bytes;
 mod epoch;
+mod frame;
 mod image;
 mod listing;
+mod lookups;
 mod orders;
 mod partition;
 mod row;
@@ -28,7 +30,9 @@ use pyo3::prelude::*;
 fn rlmm_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<shard::Core>()?;
+    module.add_class::<lookups::FrameLookups>()?;
     module.add_class::<listing::FrozenPartition>()?;
+    module.add_class::<lookups::OpenShards>()?;
     module.add_class::<listing::RowListing>()?;
     Ok(())
 }

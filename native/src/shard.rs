@@ -11,6 +11,7 @@ use crate::apply::{Counts, Slice, Stop, Walk};
 use crate::bytes::Reader;
 use crate::image::{self, Frozen};
 use crate::listing::{FrozenPartition, Listed, RowListing};
+use crate::lookups::OpenShards;
 use crate::partition::{Delete, Partition, Update};
 use crate::row::{Row, RowNo, STARTED, Uuid, read_row};
 use crate::row_store::RowStore;
@@ -19,6 +20,8 @@ use crate::verdict::Verdict;
 
 pub struct Inner {
     pub state: State,
+    /// The next offset, as far as the core was told; no offset of a state that is given up.
+    pub position: i64,
     walk: Option<Walk>,
 }
 
@@ -46,10 +49,16 @@ fn uuid_of(bytes: &[u8]) -> PyResult<Uuid> {
 /// One metadata partition.
 #[pyclass(frozen, module = "rlmm_native", name = "Core")]
 pub struct Core {
-    shared: Arc<Shared>,
+    pub shared: Arc<Shared>,
 }
 
 impl Core {
+    /// The shard has read everything below `position`.
+    pub fn stands_at(&self, position: i64) {
+        let mut inner = self.inner();
+        inner.position = inner.position.max(position);
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         locked(&self.shared)
     }
@@ -72,7 +81,7 @@ impl Core {
 impl Core {
     #[new]
     fn new() -> Self {
-        Core { shared: Arc::new(Mutex::new(Inner { state: State::new(), walk: None })) }
+        Core { shared: Arc::new(Mutex::new(Inner { state: State::new(), position: 0, walk: None })) }
     }
 
     /// Begins to read a record set, at byte `at`; no batch may begin below offset `floor`.
@@ -109,9 +118,10 @@ impl Core {
         };
         let (stop, place, stopped) = py.detach(|| {
             let mut inner = self.inner();
-            let Inner { state, walk } = &mut *inner;
+            let Inner { state, walk, position } = &mut *inner;
             let walk = walk.get_or_insert_with(|| Walk::new(0, 0));
             let stop = slice.apply(walk, state);
+            *position = slice.position;
             let last = walk.last.map(|last| last.start);
             let timestamp = walk.closed.then_some(walk.timestamp);
             let stopped = (stop == Stop::Value).then(|| Slice::stopped_at(walk, bytes)).flatten();
@@ -255,6 +265,10 @@ impl Core {
         })
     }
 
+    fn open_shards(&self) -> OpenShards {
+        OpenShards::default()
+    }
+
     fn listing(&self, py: Python<'_>, key: &[u8], epoch: Option<i32>) -> RowListing {
         py.detach(|| RowListing::new(self.of(key, |partition, rows| listed(partition, rows, epoch)).unwrap_or_default()))
     }
@@ -391,7 +405,11 @@ impl Core {
 
     /// Forgets everything.
     fn clear(&self, py: Python<'_>) {
-        let former = std::mem::replace(&mut self.inner().state, State::new());
+        let former = {
+            let mut inner = self.inner();
+            inner.position = i64::MIN;
+            std::mem::replace(&mut inner.state, State::new())
+        };
         py.detach(|| drop(former));
     }
 
