@@ -138,7 +138,7 @@ class Ground:
         kind = rng.randrange(20)
         if kind < 4:
             self.now_s += rng.choice((0.5, 5.0, 30.0))
-        elif kind == 4:
+        elif kind == 4 or 10 < kind < 16:
             self.hold(place, rng.choice((-math.inf, self.now_s - 1, self.now_s, self.now_s + 9)))
         elif kind in {5, 6}:
             self.fact(place, rng.choice(FACTS))
