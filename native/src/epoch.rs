@@ -184,10 +184,16 @@ impl Epoch {
     /// Returns the finished segment for `offset`: by slot, else the last finished over it.
     #[inline]
     pub fn lookup(&self, offset: i64, rows: &RowStore) -> Option<RowNo> {
+        self.lookup_from(self.slots.floor(offset), offset, rows)
+    }
+
+    /// Looks up as `lookup` does, where `slot` is the last one that is not above `offset`.
+    #[inline]
+    pub fn lookup_from(&self, slot: Option<(i64, RowNo)>, offset: i64, rows: &RowStore) -> Option<RowNo> {
         if self.highest.is_none_or(|highest| offset > highest) {
             return None; // no finished copy ever reached that far
         }
-        if let Some((_, number)) = self.slots.floor(offset) {
+        if let Some((_, number)) = slot {
             let row = rows.get(number);
             let range = match row.more_epochs {
                 0 => (row.epoch == self.epoch).then_some((row.first, row.end)),

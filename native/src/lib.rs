@@ -8,10 +8,12 @@ mod apply;
 mod batch;
 mod bytes;
 mod epoch;
+mod frame;
 mod frozen;
 mod id_tables;
 mod image;
 mod listing;
+mod lookups;
 mod many_images;
 mod orders;
 mod partition;
@@ -34,6 +36,8 @@ fn rlmm_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<shard::Core>()?;
     module.add_class::<listing::FrozenShard>()?;
+    module.add_class::<lookups::FrameLookups>()?;
+    module.add_class::<lookups::OpenShards>()?;
     module.add_class::<listing::RowListing>()?;
     Ok(())
 }

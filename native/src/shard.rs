@@ -11,6 +11,7 @@ use crate::apply::{Counts, Slice, Stop, Walk};
 use crate::bytes::Reader;
 use crate::image;
 use crate::listing::{FrozenShard, Listed, RowListing};
+use crate::lookups::OpenShards;
 use crate::many_images;
 use crate::partition::{Delete, Partition, Update};
 use crate::place::Place;
@@ -36,7 +37,7 @@ fn uuid_of(bytes: &[u8]) -> PyResult<Uuid> {
 /// One metadata partition.
 #[pyclass(frozen, module = "rlmm_native", name = "Core")]
 pub struct Core {
-    shared: Arc<Shared>,
+    pub shared: Arc<Shared>,
     /// How far the record set is read; locked while a slice is applied.
     walk: Mutex<Walk>,
 }
@@ -50,6 +51,12 @@ impl Drop for Core {
 }
 
 impl Core {
+    /// The shard has read everything below `position`.
+    pub fn stands_at(&self, position: i64) {
+        let mut inner = self.inner();
+        inner.position = inner.position.max(position);
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.shared.locked()
     }
@@ -114,6 +121,7 @@ impl Core {
         let (stop, place, stopped) = py.detach(|| {
             let mut walk = self.walk();
             let stop = slice.apply(&mut walk, &mut Turn::new(&self.shared));
+            self.inner().position = slice.position;
             let last = walk.last.map(|last| last.start);
             let timestamp = walk.closed.then_some(walk.timestamp);
             let stopped = (stop == Stop::Value).then(|| Slice::stopped_at(&walk, bytes)).flatten();
@@ -253,6 +261,10 @@ impl Core {
             let slots = entry.slots.iter().map(|(offset, number)| (offset, id(number))).collect();
             (slots, entry.unreferenced.iter().map(id).collect(), entry.highest)
         })
+    }
+
+    fn open_shards(&self) -> OpenShards {
+        OpenShards::default()
     }
 
     fn listing(&self, py: Python<'_>, key: &[u8], epoch: Option<i32>) -> RowListing {
@@ -409,7 +421,9 @@ impl Core {
 
     /// Forgets everything.
     fn clear(&self) {
-        std::mem::replace(&mut self.inner().state, State::new()).free_aside();
+        let mut inner = self.inner();
+        inner.position = i64::MIN;
+        std::mem::replace(&mut inner.state, State::new()).free_aside();
     }
 
     /// Returns the heap bytes that the state holds, but for custom metadata and further epochs.

@@ -15,6 +15,8 @@ const YIELDS_MAX: u32 = 100;
 
 pub struct Inner {
     pub state: State,
+    /// The next offset, as far as the core was told; no offset of a state that is given up.
+    pub position: i64,
 }
 
 pub struct Shared {
@@ -25,7 +27,7 @@ pub struct Shared {
 
 impl Shared {
     pub fn new(state: State) -> Self {
-        Shared { inner: Mutex::new(Inner { state }), waiting: AtomicUsize::new(0) }
+        Shared { inner: Mutex::new(Inner { state, position: 0 }), waiting: AtomicUsize::new(0) }
     }
 
     /// A panic leaves the state as it was at a record's edge or refused by `validate`; it is shown

@@ -22,6 +22,13 @@ impl Chunk {
     }
 }
 
+/// Returns the last of these slots that is not above `offset`.
+#[inline]
+pub fn floor_in((offsets, rows): (&[i64], &[RowNo]), offset: i64) -> Option<(i64, RowNo)> {
+    let at = offsets.partition_point(|&one| one <= offset).checked_sub(1)?;
+    Some((offsets[at], rows[at]))
+}
+
 /// No chunk is empty; offsets rise strictly within and across chunks.
 #[derive(Clone, Default)]
 pub struct Slots {
@@ -57,15 +64,20 @@ impl Slots {
         self.chunks.partition_point(|chunk| chunk.offsets[0] <= offset).saturating_sub(1)
     }
 
+    /// Returns the offsets and rows among which the last slot not above `offset` is, if any is.
+    #[inline]
+    pub fn around(&self, offset: i64) -> (&[i64], &[RowNo]) {
+        if self.chunks.is_empty() {
+            return (&[], &[]);
+        }
+        let chunk = &self.chunks[self.home(offset)];
+        (&chunk.offsets, &chunk.rows)
+    }
+
     /// Returns the last slot that is not above `offset`.
     #[inline]
     pub fn floor(&self, offset: i64) -> Option<(i64, RowNo)> {
-        if self.chunks.is_empty() {
-            return None;
-        }
-        let chunk = &self.chunks[self.home(offset)];
-        let at = chunk.offsets.partition_point(|&one| one <= offset).checked_sub(1)?;
-        Some((chunk.offsets[at], chunk.rows[at]))
+        floor_in(self.around(offset), offset)
     }
 
     /// Returns the first offset with a slot above `offset`.

@@ -71,6 +71,11 @@ impl State {
     }
 
     #[inline]
+    pub fn at(&self, number: u32) -> Option<&Partition> {
+        self.partitions.get(number as usize)?.as_deref()
+    }
+
+    #[inline]
     pub fn get(&self, key: &[u8]) -> Option<&Partition> {
         self.partitions[self.find(key)? as usize].as_deref()
     }

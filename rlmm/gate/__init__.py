@@ -7,6 +7,7 @@ May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.http`, `rlmm.library`, `r
 `rlmm.sidecar`, `rlmm.state_sources`, `rlmm.views`.
 
 - `admission`: Admits questions by assignment and by the state of each metadata partition.
+- `frame_lookups`: Hands admission to the native core, for look-ups by frame, and takes it back.
 - `listings`: Long listings, made in pieces between turns of the event loop.
 - `offset_waits`: Readers that wait for an offset, without polling.
 - `reads`: The questions, in the terms of Kafka's `RemoteLogMetadataManager`.

@@ -7,10 +7,12 @@ known), `UnknownPartition` never stored. No `await` may stand between admission 
 from __future__ import annotations
 
 import logging
+import math
 from typing import TYPE_CHECKING
 
 from rlmm.base.doorbell import Doorbell
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, UnknownPartition
+from rlmm.gate.frame_lookups import OpenCores
 from rlmm.gate.state import GateState, ShardGate
 from rlmm.gate.statistics import QuestionOutcomes, ShardGateStatistics
 from rlmm.log.replay_progress import NotReadyReason, PartitionReassigned
@@ -34,11 +36,12 @@ _ADMITTED_MAX = 100_000
 
 
 class GatedShard:
-    __slots__ = ("gate", "is_current", "progress", "shard")
+    __slots__ = ("gate", "holds_until_s", "is_current", "progress", "shard")
 
     def __init__(self, progress: ReplayProgress, is_current: Callable[[], bool]) -> None:
         self.gate = ShardGate()
         self.is_current = is_current
+        self.holds_until_s = -math.inf  # the last judgement, by the event loop's clock
         self.shard: Shard | None = None
         self.progress = progress
         """Of the last fact; the shard's own position is newer."""
@@ -53,8 +56,7 @@ class Gate:
     """All gates of one engine. The pump reports to it (see `ReplayListener`), queries ask it."""
 
     def __init__(self, *, retry_after_ms: int = 1_000, retry_after_ms_max: int = 10_000) -> None:
-        self._retry_after_ms = retry_after_ms
-        self._retry_after_ms_max = retry_after_ms_max
+        self._retry_after_ms, self._retry_after_ms_max = retry_after_ms, retry_after_ms_max
         self._assignment = Assignment.nothing()
         self._partition_count: int | None = None
         self._shards: dict[int, GatedShard] = {}
@@ -64,6 +66,7 @@ class Gate:
         self._admitted: dict[bytes, GatedShard] = {}
         """Shards admitted since the last change, by key of the user partition, to look up once."""
         self._admitted_stored: dict[bytes, GatedShard] = {}
+        self.cores = OpenCores()
         self.outcomes = QuestionOutcomes()
         """Counted by `PartitionQueries`."""
 
@@ -107,6 +110,12 @@ class Gate:
             gated.shard = shard
             self._forget()
 
+    def hold(self, partition: int, until_s: float) -> None:
+        gated = self._shards.get(partition)
+        if gated is not None:
+            gated.holds_until_s = until_s
+            self.cores.hold(partition, until_s)
+
     def take_fact(self, partition: int, fact: Fact, progress: ReplayProgress) -> None:
         gated = self._shards.get(partition)
         if gated is None:
@@ -146,6 +155,7 @@ class Gate:
     def _forget(self) -> None:
         self._admitted.clear()
         self._admitted_stored.clear()
+        self.cores.take_back()
 
     # -------------------------------------------------------------------------- admission
 
@@ -167,8 +177,7 @@ class Gate:
     def place_of(self, partition: TopicIdPartition) -> int:
         """Return the metadata partition of *partition*; `NotReady` while the count is unknown."""
         if self._end is not None:
-            error, message = self._end
-            raise error(message)
+            raise self._end[0](self._end[1])
         if self._partition_count is None:
             raise self.not_connected(partition)
         return metadata_partition_for(
@@ -278,8 +287,7 @@ class Gate:
     def refusal(self, place: int) -> RlmmError:
         """Return the error for a question about metadata partition *place* while it is closed."""
         if self._end is not None:
-            error, message = self._end
-            return error(message)
+            return self._end[0](self._end[1])
         if not self._assignment.is_known:
             return self._awaiting(None, place)
         return self._not_ready(None, place, self._shards.get(place))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError
 from rlmm.gate.admission import require_known
+from rlmm.gate.frame_lookups import AdmittedLookups
 from rlmm.metadata.ids import INT32_MAX, INT64_MAX, Uuid
 from rlmm.metadata.paging import PageKey
 
@@ -36,11 +37,15 @@ class PartitionQueries:
     ) -> None:
         self._gate = gate
         self._admit_shard = gate.admit if admit is None else admit
-        self._outcomes = gate.outcomes
+        self.outcomes = gate.outcomes
+        self.lookups = AdmittedLookups(gate)
+        self._of_everyone: PartitionQueries | None = None
 
     def of_everyone(self) -> PartitionQueries:
         """Return queries for readers that may see everything stored, assigned or not."""
-        return PartitionQueries(self._gate, self._gate.admit_stored)
+        if self._of_everyone is None:
+            self._of_everyone = PartitionQueries(self._gate, self._gate.admit_stored)
+        return self._of_everyone
 
     def narrowed(self, require: Callable[[TopicIdPartition], None]) -> PartitionQueries:
         """Return queries for readers that may ask only where *require* raises nothing."""
@@ -60,9 +65,9 @@ class PartitionQueries:
             shard = self._admit_shard(partition)
             require(shard, partition)
         except RlmmError as error:
-            self._outcomes.refused(error)
+            self.outcomes.refused(error)
             raise
-        self._outcomes.answered += 1
+        self.outcomes.answered += 1
         return shard
 
     def segment_for(
@@ -86,9 +91,11 @@ class PartitionQueries:
             if found is None:  # only then may it be that nothing was ever stored
                 require_known(shard, partition)
         except RlmmError as error:
-            self._outcomes.refused(error)
+            self.outcomes.refused(error)
             raise
-        self._outcomes.answered += 1
+        self.outcomes.answered += 1
+        if shard.core is not None:
+            self.lookups.hand_over(partition, shard, shard.core)
         return found
 
     def segments_for(self, lookups: Iterable[Lookup]) -> list[SegmentMetadata | RlmmError | None]:

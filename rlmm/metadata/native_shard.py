@@ -60,7 +60,7 @@ class NativeShard(NativeAnswers, PythonShard):  # type: ignore[misc]  # other st
         self, partition: int, position: int = 0, order_cache: PageOrderCache | None = None
     ) -> None:
         super().__init__(partition, position, order_cache)
-        self._core = Core()
+        self._core = self.core = Core()
         self._states = CorePartitions(self._core)  # type: ignore[assignment]
         self._walked: OpenRecordSet | None = None
         """The record set that the core has read a part of."""

@@ -13,6 +13,8 @@ from rlmm.metadata.report import never
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from rlmm_native import Core
+
     from rlmm.metadata.events import Event, PartitionDelete
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.paging import Page, PageKey
@@ -52,6 +54,10 @@ class Shard(Protocol):
 
     @property
     def position(self) -> int: ...
+
+    @property
+    def core(self) -> Core | None:
+        """Return the native core that holds the state; `None`: Python does."""
 
     holes_are_damage: bool
     """Whether offsets without a batch count as undecodable: nothing compacts the log, or the bytes

@@ -21,6 +21,8 @@ from rlmm.metadata.state_check import violations
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rlmm_native import Core
+
     from rlmm.metadata.ended_partitions import EndedPartitions
     from rlmm.metadata.events import Event, PartitionDelete
     from rlmm.metadata.misplaced import MisplacedPartitions
@@ -49,6 +51,7 @@ class ShardAnswers:
     slices_by_time = False
     partition: int
     position: int
+    core: Core | None = None
     _states: dict[bytes, PartitionState]
     misplaced: MisplacedPartitions
     _ended: EndedPartitions

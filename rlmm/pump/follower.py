@@ -304,16 +304,19 @@ class Follower:
         if replay is None or self._needs_beginning:
             return
         fact = replay.judge(self._loop.time())
-        self._holds_until_s = replay.holds_until_s() if isinstance(fact, CaughtUp) else -math.inf
+        until_s = replay.holds_until_s() if isinstance(fact, CaughtUp) else -math.inf
         if fact is None and not replay.is_caught_up:
             fact = FellBehind(NotReadyReason.REPLAYING, "")
         fault = self._context.placement.fault()
         if fault is not None and not isinstance(fact, StateLost):
             fact = FellBehind(NotReadyReason.MISPLACED, fault)
-            self._holds_until_s = -math.inf
+            until_s = -math.inf
         elif isinstance(fact, FellBehind) and self._context.budget.is_exhausted:
             detail = fact.detail or "the memory limit is reached, nothing more is read"
             fact = FellBehind(NotReadyReason.OVER_BUDGET, detail)
+        if until_s != self._holds_until_s:
+            self._holds_until_s = until_s
+            self._context.listener.hold(self.partition, until_s)
         if fact is not None:
             self._report_fact(fact)
 

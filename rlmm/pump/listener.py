@@ -39,6 +39,12 @@ class ReplayListener(Protocol):
     def take_fact(self, partition: int, fact: Fact, progress: ReplayProgress) -> object:
         """The pump judged *partition*; mostly *fact* is the same as before."""
 
+    def hold(self, partition: int, until_s: float) -> None:
+        """
+        The last judgement that *partition* is current holds until *until_s* of the event loop's
+        clock; from then on *is_current* judges anew.
+        """
+
     def end_partition(self, partition: int) -> None:
         """The pump does not read metadata partition *partition* any more."""
 

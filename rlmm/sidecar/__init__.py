@@ -17,6 +17,7 @@ May be imported by `rlmm.config`, `rlmm.process`.
 - `connection_slots`: Places of connections, and which one goes when all are taken.
 - `connection_trials`: Trials of addresses that a broker reported.
 - `dispatch`: Answers reads: a table from method to function.
+- `frame_answers`: Answers usual frames of look-ups by the native core, in one call.
 - `held_bytes`: Bytes that connections hold of one kind, with a limit over all.
 - `listener`: Listens, enforces time-outs, and ends connections in order.
 - `log_queries`: Answers bounds and record batches of the log itself.

@@ -206,6 +206,8 @@ class BrokerSessions:
             else:
                 _log.info("broker %d was started again: %s", self.broker_id, _named(start))
         self.partitions, self.kept = partitions, kept
+        for one in self._starts.values():
+            one.reads.lookups.take_back()
         self.changed.ring()
 
     def settle(self) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rlmm.access.peer_credentials import address_of
 from rlmm.errors import PartFailed, ProtocolError, RlmmError, TooBusy
 from rlmm.sidecar.answer_writes import AnswerWrites
+from rlmm.sidecar.frame_answers import FrameAnswers
 from rlmm.sidecar.session import ClientSession
 from rlmm.sidecar.socket_reads import BY_LOOP, NO_FILE
 from rlmm.sidecar.waiting_requests import ResumedRead, WaitingRequests, result_of
@@ -51,7 +52,7 @@ COSTLY_TURNS: Final = 8
 class ClientConnection(asyncio.BufferedProtocol):
     __slots__ = (
         "_answers", "_at_once_bytes_max", "_closing", "_context", "_costly_turns", "_entered",
-        "_fd", "_figures", "_frame_bytes_max", "_frames", "_held_bytes", "_is_last",
+        "_fd", "_figures", "_flat", "_frame_bytes_max", "_frames", "_held_bytes", "_is_last",
         "_is_turn_due", "_left", "_line", "_line_bytes", "_loop", "_peer_of", "_readers",
         "_said_hello", "_session", "_transport", "_waits", "_whole_bytes_max", "address",
         "closing_s", "heard_s",
@@ -73,28 +74,24 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._context = context
         self._figures = context.figures
         self._peer_of = peer_of
-        self._entered = entered
-        self._left = left
-        self._said_hello = greeted
+        self._entered, self._left, self._said_hello = entered, left, greeted
         self._readers = readers or BY_LOOP
-        self._fd = NO_FILE
+        self._fd, self._costly_turns = NO_FILE, 0
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReader(context.settings.frame_bytes_max)
-        self._frame_bytes_max = context.settings.frame_bytes_max
-        self._whole_bytes_max = 0
+        self._frame_bytes_max, self._whole_bytes_max = context.settings.frame_bytes_max, 0
         if self._readers is not BY_LOOP:
             self._whole_bytes_max = HEAD_BYTES + min(SMALL_BYTES, self._frame_bytes_max)
         self._at_once_bytes_max = self._whole_bytes_max
         """Largest frame that is answered where it is read, if nothing is in line; often 0."""
-        self._costly_turns = 0
         self._session = ClientSession(context)
+        self._flat = FrameAnswers(self._session, context.settings, context.figures)
         self._waits = WaitingRequests(context.settings, context.figures, self._answer_waiting)
         self._answers = AnswerWrites(self, context.settings, self._figures, self._pause_reading)
         self._transport: Any = None
         self._line: deque[bytes | tuple[int, ResumedRead]] = deque()
         """Requests in line: frames as they came, and reads that have waited."""
-        self._line_bytes = 0
-        self._is_turn_due, self._held_bytes, self.address = False, 0, ""
+        self._line_bytes, self._is_turn_due, self._held_bytes, self.address = 0, False, 0, ""
         self._closing = self._is_last = False
         self.heard_s = self._loop.time()
         self.closing_s: float | None = None
@@ -133,8 +130,11 @@ class ClientConnection(asyncio.BufferedProtocol):
             and length_at(data)[0] == size - HEAD_BYTES
         ):
             # One whole frame: the most common case by far, and nothing of a turn is needed for it.
-            self.heard_s = self._loop.time()
-            answer = self._answered(data[HEAD_BYTES:])
+            now_s = self.heard_s = self._loop.time()
+            answer = self._flat.answer(data, now_s)
+            if answer is None:
+                answer = self._answered(data[HEAD_BYTES:])
+                self._flat.look()
             if answer is not None:
                 figures.bytes_out += len(answer)
                 self._readers.send(self._fd, answer, self._transport)

@@ -81,8 +81,8 @@ class SessionContext:
 
 class ClientSession:
     __slots__ = (
-        "_audit", "_bounds", "_client", "_context", "_engine", "_reads", "broker",
-        "hello", "image", "log_reads", "meter",
+        "_audit", "_bounds", "_client", "_context", "_engine", "broker", "hello",
+        "image", "known_reads", "log_reads", "meter",
     )  # fmt: skip
 
     def __init__(self, context: SessionContext) -> None:
@@ -90,7 +90,7 @@ class ClientSession:
         self._bounds = RequestLimits.of(context.settings)
         self.hello: ClientHello | None = None
         self._engine: Engine | None = None
-        self._reads: PartitionQueries | None = None
+        self.known_reads: PartitionQueries | None = None
         self._client: Client | None = None
         """Counts as one connection of the client."""
         self._audit: RequestAudit | None = None
@@ -211,7 +211,7 @@ class ClientSession:
             self.broker = clusters.brokers(engine).meet(hello.broker_id, hello.instance)
         if is_right:
             self._engine = engine
-            self._reads = self._reads_of(engine)
+            self.known_reads = self._reads_of(engine)
         return engine
 
     def _wake_log(self) -> None:
@@ -229,14 +229,14 @@ class ClientSession:
         """Forget an engine that was taken off; whether there was one."""
         if self._engine is None or self.is_served(self._engine):
             return False
-        self._engine = self._reads = None
+        self._engine = self.known_reads = None
         return True
 
     def is_served(self, engine: Engine) -> bool:
         return self._context.clusters.is_served(engine)
 
     def reads(self) -> PartitionQueries:
-        return self._reads or self._reads_of(self.engine())
+        return self.known_reads or self._reads_of(self.engine())
 
     def _reads_of(self, engine: Engine) -> PartitionQueries:
         if self.broker is not None:
@@ -252,7 +252,7 @@ class ClientSession:
             return self._other(method, args)
         if len(args) != COUNTS[method]:
             return self._optional(method, args)
-        reads = self._reads
+        reads = self.known_reads
         if reads is None:
             require_sound(method, args, self._bounds)
             try:

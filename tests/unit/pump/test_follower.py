@@ -54,6 +54,8 @@ class Heard:
         if not self.told or self.told[-1] != fact:
             self.told.append(fact)
 
+    def hold(self, partition: int, until_s: float) -> None: ...
+
     def advance(self, partition: int, position: int) -> None: ...
 
 

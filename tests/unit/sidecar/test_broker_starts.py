@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import NotAssigned, NotReady, OverBudget, Superseded, TooBusy, WrongCluster
+from rlmm.gate.admission import Gate
+from rlmm.gate.reads import PartitionQueries
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.metadata.ids import Uuid
 from rlmm.sidecar import broker_starts
@@ -35,7 +37,7 @@ class Engine:
         self.refusal: Exception | None = None
 
     def narrowed(self, require: Any) -> Any:
-        return require
+        return PartitionQueries(Gate(), require)
 
     def place_of(self, partition: TopicIdPartition) -> int:
         return 0

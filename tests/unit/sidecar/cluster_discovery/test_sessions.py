@@ -165,7 +165,7 @@ async def test_engine_when_dropped_then_no_client_or_broker_holds_it(tmp_path: P
         process.opening = OSError(5, "disk")
         with pytest.raises(NotReady):
             await client.call("segment_for", wire(ORDERS), 0, 5)
-        assert (client.session._engine, client.session._reads) == (None, None)
+        assert (client.session._engine, client.session.known_reads) == (None, None)
         assert client.session.broker is not None
         assert client.session.broker.broker.engine is None
         assert [one.engine for one in process.clusters._brokers.values()] == [None]
