@@ -71,6 +71,7 @@ class ShardAnswers:
         self, record_set: RecordSet, *, keeps_passed: bool
     ) -> Callable[[], object] | None:
         del record_set, keeps_passed
+        return None
 
     def admit(self, event: Event) -> Rejected | None:
         return admit(event, self._state)

@@ -169,7 +169,7 @@ async def test_log_when_the_state_stands_then_is_read(monkeypatch: pytest.Monkey
     async with (
         serving(world, log) as (_, engine, served),
         greeted(served.path) as client,
-        engine._pump._followers[0]._applying,
+        engine._pump._followers[0]._slices.lock,
     ):
         world.store(finished(segment_id(0, ORDERS)))
         found = await piece(client, world, COUNT, timeout_ms=60_000)

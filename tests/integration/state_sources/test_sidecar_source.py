@@ -310,7 +310,7 @@ async def test_standing_when_it_lags_then_says_how_old_the_last_record_is() -> N
         async with (
             asking(address(served)) as source,
             asking(address(served)) as reader,
-            follower._applying,
+            follower._slices.lock,
         ):
             source._now_ms = lambda: stamp_ms + 90_000
             reader._link._server = replace(reader._link.server, role="reader")

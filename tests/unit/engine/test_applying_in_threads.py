@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.base.native_core import ShardEngine
 from rlmm.base.threads import FilePool
 from rlmm.engine.engine import EngineSettings
-from rlmm.metadata import engines
 from rlmm.metadata.encoding import encode_any
-from rlmm.metadata.engines import ShardEngine, shard_type
+from rlmm.metadata.engines import shard_type
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, segment_id, started
+from tests.support.engine.chosen import needs_native
 from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, World, until, until_open
 
@@ -28,10 +27,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.records.record_set import RecordSet
 
-pytestmark = pytest.mark.skipif(
-    find_spec(engines.EXTENSION) is None and "CI" not in os.environ,
-    reason="the native core is not built: `make native` builds it, with cargo",
-)
+pytestmark = needs_native
 ONE_BATCH = EngineSettings(memory=ROOM, pump=PumpSettings(read_bytes=1))
 EVENTS = [
     event

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.metadata.engines import EXTENSION, ShardEngine, shard_type
+from rlmm.base.native_core import ShardEngine
+from rlmm.metadata.engines import shard_type
 from rlmm.records.record_set import RecordSet
 from tests.support.builders import delete_started, segment_id, started
+from tests.support.engine.chosen import needs_native
 from tests.support.engine.shards import batch_of
 
-pytestmark = pytest.mark.skipif(
-    find_spec(EXTENSION) is None and "CI" not in os.environ,
-    reason="the native core is not built: `make native` builds it, with cargo",
-)
+if TYPE_CHECKING:
+    from rlmm.metadata.events import Event
+
+pytestmark = needs_native
 UPDATES = 20_000
 READERS = 2
 ROUNDS_MAX = 2_000
@@ -26,7 +27,7 @@ WANTED = segment_id("a")
 @pytest.mark.parametrize("per_batch", [1, UPDATES])
 def test_readers_beside_a_long_record_set_then_see_whole_records_on_the_way(per_batch: int) -> None:
     """Each reader gets the lock in the midst, and finds the broker that fits the time."""
-    events = [started("a", broker_id=0), delete_started("a", broker_id=0)]
+    events: list[Event] = [started("a", broker_id=0), delete_started("a", broker_id=0)]
     events += [
         delete_started("a", broker_id=time % 1_000, event_timestamp_ms=time)
         for time in range(len(events), UPDATES)
