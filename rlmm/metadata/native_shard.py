@@ -47,7 +47,7 @@ _END, _LIMIT, _BATCH, _, _STEPS = range(5)
 _SLICE_NS: Final = 400_000
 """How long the core works between two looks at whether the caller's time is over."""
 _AHEAD_NS: Final = 5_000_000
-"""How long it works in a thread: whoever freezes the shard or ends its follower waits for it."""
+"""How long it works in a thread; a freeze of the shard and the end of its follower wait for it."""
 _AHEAD_BYTES_MIN: Final = 64 * 1024
 """Smaller record sets are applied sooner than a thread has begun with them."""
 _WHOLE_NS: Final = 60_000_000_000

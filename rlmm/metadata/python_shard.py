@@ -90,10 +90,6 @@ class PythonShard(ShardAnswers):
         self.misplaced.meet(partition)
         return partition
 
-    def import_images(self, content: bytes, start: int, after: bytes) -> tuple[int, int, bytes]:
-        del content
-        return start, 0, after
-
     def place_among(self, partition_count: int) -> None:
         self.misplaced.partition_count = partition_count
 

@@ -64,7 +64,7 @@ class SliceApplication:
     async def _work_ahead(
         self, work: Callable[[], object], replay: Replay, record_set: RecordSet, passed: Passed
     ) -> None:
-        """Do *work* in a thread; who is cancelled waits, and lets the position follow the state."""
+        """Do *work* in a thread; a cancelled caller waits, and lets the position follow the state."""
         is_whole = True
 
         def do() -> None:

@@ -42,6 +42,7 @@ def without_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_core")
 def test_a_process_without_the_core_uses_python_unless_the_core_is_asked_for() -> None:
+    """Without the extension `auto` is Python, and `native` is an error."""
     assert shard_type() is PythonShard
     assert shard_type(ShardEngine.PYTHON) is PythonShard
     with pytest.raises(ConfigError, match=r"^engine = native: rlmm-native is not installed; pip "):
@@ -50,6 +51,7 @@ def test_a_process_without_the_core_uses_python_unless_the_core_is_asked_for() -
 
 @pytest.mark.usefixtures("without_core")
 def test_fallback_when_the_core_is_missing_then_says_so() -> None:
+    """What is shown of the engine says why it is not the native one."""
     found = engine_in_use()
     assert str(found) == f"python {__version__} (rlmm-native is not installed)"
     assert found.is_missing
@@ -59,6 +61,7 @@ def test_fallback_when_the_core_is_missing_then_says_so() -> None:
 def test_core_of_another_version_then_is_not_used_and_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A core of another version than rlmm's is not used."""
     other = ModuleType("rlmm_native")
     other.__version__ = "0.0.9"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "rlmm_native", other)
@@ -72,6 +75,8 @@ def test_core_of_another_version_then_is_not_used_and_named(
 def test_core_that_cannot_be_loaded_then_is_not_used_and_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A core that was built for another machine is not used."""
+
     def refuse(_name: str) -> ModuleType:
         raise ImportError("libgone.so.1:\nno such file")
 
@@ -84,6 +89,7 @@ def test_core_that_cannot_be_loaded_then_is_not_used_and_says_why(
 
 @needs_native
 def test_a_process_with_the_core_uses_it() -> None:
+    """With the extension `auto` is the native engine."""
     shard = shard_type()(3)
     assert type(shard) is not PythonShard
     assert shard_type(ShardEngine.NATIVE) is type(shard)
@@ -92,6 +98,7 @@ def test_a_process_with_the_core_uses_it() -> None:
 
 
 def test_choice_of_the_process_then_holds_where_nothing_else_is_said() -> None:
+    """A call that names no engine takes the one that the process chose."""
     choose_engine(ShardEngine.PYTHON)
     assert shard_type() is PythonShard
     assert engine_in_use() == EngineIdentity(ShardEngine.PYTHON, __version__)
@@ -99,6 +106,7 @@ def test_choice_of_the_process_then_holds_where_nothing_else_is_said() -> None:
 
 
 def test_name_of_no_engine_then_is_refused_with_those_there_are() -> None:
+    """The error lists the names of engines."""
     assert engine_named("native") is ShardEngine.NATIVE
     with pytest.raises(ConfigError, match=r"^RLMM_ENGINE must be one of auto, python, native, got"):
         engine_named("rust", "RLMM_ENGINE")
