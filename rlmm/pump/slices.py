@@ -34,7 +34,7 @@ class SliceApplication:
         """
         self.lock = asyncio.Lock()
         self.is_lost = False
-        """Whether a thread failed: nobody knows how far the shard came."""
+        """Whether a thread failed, so that it is not known how far the shard came."""
         self._pace = pace
         self._events_max = events_max
         self._tally = tally
@@ -64,7 +64,7 @@ class SliceApplication:
     async def _work_ahead(
         self, work: Callable[[], object], replay: Replay, record_set: RecordSet, passed: Passed
     ) -> None:
-        """Do *work* in a thread; a cancelled caller waits, and lets the position follow the state."""
+        """Do *work* in a thread; a cancelled caller waits, and the position follows."""
         is_whole = True
 
         def do() -> None:
