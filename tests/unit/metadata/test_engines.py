@@ -24,6 +24,7 @@ def without_core(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("without_core")
 def test_a_process_without_the_core_uses_python_unless_the_core_is_asked_for() -> None:
+    """Without the extension `auto` is Python, and `native` is an error."""
     assert shard_type() is PythonShard
     assert shard_type(ShardEngine.PYTHON) is PythonShard
     with pytest.raises(ConfigError, match=r"rlmm-native is not installed"):
@@ -31,6 +32,7 @@ def test_a_process_without_the_core_uses_python_unless_the_core_is_asked_for() -
 
 
 def test_a_process_with_the_core_uses_it() -> None:
+    """With the extension `auto` is the native engine."""
     pytest.importorskip("rlmm_native", reason="the native core is not built")
     shard = shard_type()(3)
     assert type(shard) is not PythonShard
