@@ -260,18 +260,13 @@ class Machine:
     def _saved(self, engine: Engine) -> list[str]:
         snapshots = engine._snapshots
         store = None if snapshots is None else snapshots._store
-        life = self._topic.life
-        if store is None or life is None:
+        if store is None:
             return []
         return [
             str(saved.path)
-            for saved in store._saved.values()
-            # One that was restored may have been renamed, and its name not forced yet.
+            for saved in store.statistics().saved.values()
+            # One that was restored may be of an engine before this one, which failed to force it.
             if str(saved.path) in self._written
-            # One that an election has disowned may be set aside at any moment.
-            and all(
-                saved.position <= cut.cut_at for cut in life.histories[saved.partition].branches[1:]
-            )
         ]
 
     def _capture_targets(self) -> None:
