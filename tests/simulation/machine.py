@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.ids import Uuid
     from rlmm.pump.replay import Replay
+    from rlmm.snapshot.store import SnapshotStore
     from tests.simulation.invariants import Judge
     from tests.simulation.topic import SimulatedTopic
     from tests.simulation.watched_shard import SnapshotKey
@@ -282,11 +283,9 @@ class Machine:
         self._written.add(path)
         self._judge.see_saved(self, frozen)
 
-    def swept(self) -> set[str]:
-        """Return the metadata partitions where this engine has removed what a crash left."""
+    def store(self) -> SnapshotStore | None:
         snapshots = None if self.engine is None else self.engine._snapshots
-        store = None if snapshots is None else snapshots._store
-        return set() if store is None else {str(place) for place in store._folder._swept}
+        return None if snapshots is None else snapshots._store
 
     def _sent(self, place: int, value: bytes) -> None:
         self._judge.see_append(self, place, value)
