@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import Uuid
     from rlmm.pump.replay import Replay
+    from rlmm.snapshot.store import SnapshotStore
 
 STEP_COUNT = 80
 """Steps of one run, besides its beginning and its end."""
@@ -128,9 +129,9 @@ class World:
         self._ask_everything()
         closed = set(self._closed())
         for machine in self.machines:
-            swept = machine.swept()
+            store = machine.store()
             await machine.stop()
-            self._look_for_leftovers(machine, swept)
+            self._look_for_leftovers(machine, store)
         machine = self.random.choice(self.machines)
         if self.random.random() < _GROWN_SHARE:
             await self._grow(machine)
@@ -236,9 +237,11 @@ class World:
                     for _ in range(3):
                         clients.ask(self, machine, tier)
 
-    def _look_for_leftovers(self, machine: Machine, swept: Collection[str]) -> None:
-        if machine.platter.has_failed:
+    def _look_for_leftovers(self, machine: Machine, store: SnapshotStore | None) -> None:
+        if store is None or machine.platter.has_failed:
             return  # what it did not let be removed stays until the next start
+        # A thread that hangs, and was left behind, removes its file when it goes on.
+        swept = {str(place) for place in store._folder._swept - store._writes._under_way}
         left = [path for path, _ in machine.platter.files() if path.endswith(TEMPORARY)]
         topic_id = str(self.topic.topic_id)
         for path in left:
