@@ -35,14 +35,13 @@ async def holds_batch(
     bounds: LogBounds,
     *,
     position: int,
-    needs_batch: bool = False,
+    needs_proof: bool = False,
     timeout_s: float,
 ) -> bool:
     """
     Return whether *log* holds what a state at *position* was made of: the batch of *mark*, so
     everything before it, and nothing else up to *position*. Where retention removed the batch, only
-    a leader epoch can contradict; with *needs_batch* nothing but the batch proves it. Raises as a
-    read does.
+    a leader epoch can contradict; with *needs_proof* that is not enough. Raises as a read does.
     """
     if mark is None:
         return True
@@ -59,13 +58,13 @@ async def holds_batch(
                 return True
             if found.leader_epoch != mark.leader_epoch:
                 return False
-    if needs_batch:
+    if is_trimmed and needs_proof:
         return False
     found_end = None
     if isinstance(log, EpochEndSource):
         found_end = await log.epoch_end(partition, mark.leader_epoch, timeout_s=timeout_s)
     if found_end is None or (is_trimmed and found_end[0] < 0):
-        return is_trimmed or is_found
+        return (is_trimmed or is_found) and not needs_proof
     epoch, end = found_end
     # Records behind the batch may have been passed, as damaged or removed ones are: they must be of
     # its epoch, or others may stand there by now.

@@ -35,7 +35,7 @@ from rlmm.log.replay_progress import (
 )
 from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.report import Tally
-from rlmm.pump.damage_skipping import DamagedReads, offset_behind
+from rlmm.pump.damage_skipping import offset_behind
 from rlmm.pump.known_state import KnownState
 from rlmm.pump.replay import Replay
 from rlmm.pump.slices import SliceApplication
@@ -113,7 +113,6 @@ class Follower:
         self._loop = asyncio.get_running_loop()
         self._disowned = -1
         """The highest position that the log refused as not its own."""
-        self._damaged = DamagedReads(settings.damage_reads)
         pauses = Pauses(settings.retry_first_ms / 1_000, settings.retry_last_ms / 1_000)
         self._backoff = Backoff(pauses, self._loop.time)
 
@@ -219,7 +218,7 @@ class Follower:
         while record_set is not None and not self._needs_beginning:
             if context.budget.is_exhausted:
                 await context.budget.wait_room()
-            was_damaged = replay.shard.position == self._damaged.position
+            was_damaged = replay.shard.position == replay.damaged.position
             replay.shard.holes_are_damage = was_damaged or is_gapless(context.log)
             report, passed = await self._slices.apply(replay, record_set, self.verdicts)
             self._pass_on(report, passed)
@@ -234,7 +233,7 @@ class Follower:
         position = replay.shard.position
         what = f"metadata partition {self.partition}, offset {position}: a damaged batch"
         what += f" ({damage.reason}: {damage.detail})"
-        if not self._damaged.is_last(position):
+        if not replay.damaged.is_last(position):
             raise LogUnavailable(f"{what}, it is read anew")
         behind = offset_behind(record_set, damage, position)
         if behind is None:

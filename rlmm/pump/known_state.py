@@ -85,8 +85,8 @@ class KnownState:
         is_live: bool = False,
     ) -> bool:
         """
-        Return whether the log still holds what a state at *position* was made of. One that was
-        being read when the log was cut needs its very batch.
+        Return whether the log still holds what a state at *position* was made of. For one that was
+        being read when the log was cut, it is not enough that nothing contradicts.
         """
         if beginning(position, bounds) is ReplayStart.BEYOND:
             return False
@@ -100,7 +100,7 @@ class KnownState:
                 mark,
                 bounds,
                 position=position,
-                needs_batch=is_void and is_live,
+                needs_proof=is_void and is_live,
                 timeout_s=self._timeout_s,
             )
         except LogTruncated as error:  # it was trimmed or cut since the bounds were asked for

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rlmm.log.replay_progress import CaughtUp, FellBehind, NotReadyReason, ReplayProgress, StateLost
 from rlmm.metadata.report import never
 from rlmm.metadata.verdicts import COUNTED_APART, Rejected, RejectReason, Undecodable
+from rlmm.pump.damage_skipping import DamagedReads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +74,8 @@ class Replay:
         self.bounds = bounds
         self.is_caught_up = False
         """Whether the shard reached the first high watermark with an accepted history."""
+        self.damaged = DamagedReads(settings.damage_reads)
+        """Counted anew at each beginning: the same offset may have another batch then."""
         self._settings = settings
         self._heard_s = now_s
         self._unreached: deque[_LogEnd] = deque()

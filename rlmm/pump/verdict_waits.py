@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import google_crc32c
 
 from rlmm.errors import OutcomeUnknown
-from rlmm.metadata.verdicts import APPLIED, Undecodable
+from rlmm.metadata.verdicts import APPLIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,12 +121,12 @@ def _settle(
     passed: Mapping[int, int],
     entries: Sequence[Entry],
 ) -> None:
-    verdict = _verdict_on(offset, entries)
-    is_lost_in_damage = isinstance(verdict, Undecodable) and offset not in passed
-    if passed.get(offset) == checksum or is_lost_in_damage:
-        waiter.set_result(verdict)
+    if passed.get(offset) == checksum:
+        waiter.set_result(_verdict_on(offset, entries))
     else:
-        msg = f"another event, or none, was read at offset {offset}: the log was cut below it"
+        # Damage is no verdict, either: the log may have been cut, and hold another event there.
+        what = f"another event, or none, was read at offset {offset}"
+        msg = f"{what}: the log was cut below it, or is damaged there"
         waiter.set_exception(OutcomeUnknown(msg))
 
 

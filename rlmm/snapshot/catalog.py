@@ -96,6 +96,8 @@ class Catalog:
     def __init__(self, folder: Path, disk: SnapshotDisk) -> None:
         self.folder = folder
         self._disk = disk
+        self.void: set[Path] = set()
+        """Paths of snapshots that were set aside, and not written again since."""
 
     def folder_of(self, partition: int) -> Path:
         return self.folder / str(partition)
@@ -133,6 +135,7 @@ class Catalog:
     def set_aside(self, stored: CatalogEntry) -> None:
         """Rename a snapshot so that nothing uses it again."""
         self._disk.rename(stored.path, stored.path.with_name(stored.path.name + VOID))
+        self.void.add(stored.path)
         self._disk.sync_folder(stored.path.parent)
 
     def prune(

@@ -50,6 +50,8 @@ class SnapshotFolder:
         self._swept: set[int] = set()
         self._durable: set[Path] = set()
         """Folders whose names are on the medium."""
+        self._unforced: set[Path] = set()
+        """Snapshots whose write has not ended, or not well: a crash may take them away."""
 
     # ------------------------------------------------------------------------------ reading
 
@@ -160,11 +162,14 @@ class SnapshotFolder:
             def go_on() -> None:
                 given.go_on()
                 require_valid(frozen)
+                self._unforced.add(path)  # a restore may read it from now on
+                self._catalog.void.discard(path)
 
             size = write_atomically(self._disk, path, watched, go_on)
             if not frozen.is_valid():  # the cut came between the last look and the rename
                 self._disk.remove(path)
                 require_valid(frozen)
+            self._unforced.discard(path)
         except OSError as error:
             kind = SnapshotRefused if error.errno in _NO_ROOM else SnapshotError
             msg = f"{where}: no snapshot written to {path}: {error.strerror or error}"
@@ -177,6 +182,10 @@ class SnapshotFolder:
             extra=_where(header.partition, header.position),
         )  # fmt: skip
         return CatalogEntry(path, header.partition, header.position, size)
+
+    def is_sure(self, path: Path) -> bool:
+        """Return whether a snapshot that was read or written at *path* is on the medium."""
+        return path not in self._unforced and path not in self._catalog.void
 
     def _make_folder(self, folder: Path) -> None:
         if folder not in self._durable or not folder.exists():

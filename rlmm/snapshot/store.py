@@ -95,13 +95,20 @@ class SnapshotStore:
         """Room on the disk at the last look; `None` before it, or after a failure."""
 
     def saved(self, partition: int) -> SavedSnapshot | None:
-        """Return the newest good snapshot of *partition*: the restored one, or the last written."""
-        return self._saved.get(partition)
+        """
+        Return the newest good snapshot of *partition*: the restored one, or the last written. None
+        where it was set aside or removed since, or where its write has not ended.
+        """
+        saved = self._saved.get(partition)
+        return saved if saved is not None and self._folder.is_sure(saved.path) else None
 
     def statistics(self) -> StoreStatistics:
-        return StoreStatistics(
-            self._restored, self._refusals.counts, self._refusals.latest, dict(self._saved)
-        )
+        saved = {
+            partition: one
+            for partition, one in self._saved.items()
+            if self._folder.is_sure(one.path)
+        }
+        return StoreStatistics(self._restored, self._refusals.counts, self._refusals.latest, saved)
 
     async def restore(
         self, partition: int, log_start: int, next_offset: int

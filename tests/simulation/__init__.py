@@ -23,6 +23,7 @@ Modules, bottom up:
     watched_shard      a shard that the judge watches, and snapshots with their lineage
     machine            one engine with its disk, clock and wire: start, stop, crash
     invariants         the invariants, and the judge of a run
+    misplaced          when an engine must take its topic for one that got partitions
     clients            readers and writers, and their checks of the answers
     failures           failures around engines, and their end
     elections          clean elections, and those that lose records

@@ -24,7 +24,7 @@ from rlmm.metadata.image_reading import read_partition_image
 from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import APPLIED
-from rlmm.pump import known_state, pump, verdict_waits
+from rlmm.pump import known_state, placement, pump, verdict_waits
 from rlmm.pump import writer as writer_module
 from rlmm.pump.follower import Follower
 from rlmm.pump.replay import Replay, ReplayStart
@@ -60,12 +60,14 @@ class Broken:
     """The steps that must meet for it to be seen: they come much more often."""
 
     @contextmanager
-    def applied(self) -> Iterator[None]:
+    def applied(self, *, is_sound: bool = False) -> Iterator[None]:
+        """Plant the fault, or keep the engine sound, which violates nothing at the same steps."""
         weights = {
             step: weight * (_FAVOUR if step.__name__ in self.favours else 1)
             for step, weight in steps.STEPS.items()
         }
-        with swapped(*self.changes, (steps, "STEPS", weights)):
+        changes = () if is_sound else self.changes
+        with swapped(*changes, (steps, "STEPS", weights)):
             yield
 
 
@@ -254,6 +256,7 @@ async def _holds(*_: object, **__: object) -> bool:
 _FAVOURED = {
     "endless stop": frozenset({"reassign", "recreate", "start", "stop", "trouble_disk"}),
     "epoch of whole answers": frozenset({"lose_records", "trouble_wire"}),
+    "answers of a grown topic": frozenset({"write_holes"}),
     "falling watermark": frozenset({"trim", "trouble_partition", "write_foreign"}),
     "old bounds": frozenset({"reassign", "trouble_disk"}),
     "slow end": frozenset({"reassign", "recreate", "trouble_disk"}),
@@ -317,4 +320,6 @@ BROKEN = (
         lambda answered, at: answered.leader_epoch if at == answered.next_offset else -1,
     ),
     _broken("verdict by offset", "I3", verdict_waits, "_settle", _judges_by_offset),
+    _broken("answers of a grown topic", "I9", placement.Placement, "fault", lambda _: None),
+    _broken("closed by two strays", "I9", placement, "_MISPLACED_MIN", 2),
 )

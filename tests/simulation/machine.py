@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.ids import Uuid
     from rlmm.pump.replay import Replay
+    from rlmm.snapshot.store import SnapshotStore
     from tests.simulation.invariants import Judge
     from tests.simulation.topic import SimulatedTopic
     from tests.simulation.watched_shard import SnapshotKey
@@ -261,18 +262,13 @@ class Machine:
     def _saved(self, engine: Engine) -> list[str]:
         snapshots = engine._snapshots
         store = None if snapshots is None else snapshots._store
-        life = self._topic.life
-        if store is None or life is None:
+        if store is None:
             return []
         return [
             str(saved.path)
-            for saved in store._saved.values()
-            # One that was restored may have been renamed, and its name not forced yet.
+            for saved in store.statistics().saved.values()
+            # One that was restored may be of an engine before this one, which failed to force it.
             if str(saved.path) in self._written
-            # One that an election has disowned may be set aside at any moment.
-            and all(
-                saved.position <= cut.cut_at for cut in life.histories[saved.partition].branches[1:]
-            )
         ]
 
     def _capture_targets(self) -> None:
@@ -288,11 +284,9 @@ class Machine:
         self._written.add(path)
         self._judge.see_saved(self, frozen)
 
-    def swept(self) -> set[str]:
-        """Return the metadata partitions where this engine has removed what a crash left."""
+    def store(self) -> SnapshotStore | None:
         snapshots = None if self.engine is None else self.engine._snapshots
-        store = None if snapshots is None else snapshots._store
-        return set() if store is None else {str(place) for place in store._folder._swept}
+        return None if snapshots is None else snapshots._store
 
     def _sent(self, place: int, value: bytes) -> None:
         self._judge.see_append(self, place, value)

@@ -60,8 +60,7 @@ async def test_log_when_it_was_cut_and_has_grown_again_then_is_read_anew_all_the
     world.store(started("a"), finished("a"), started("b", 100, 199), finished("b"))
     async with world.engine(log=log) as engine:
         await until_open(engine, place)
-        held = world.topic.partitions[place]
-        held.truncate_tail(2)
+        world.script.lose_tail(place, 2)
         log.fails_reads.append(LogTruncated("belongs to another history", 0, 5))
         world.store(*(started(number, 100, 199) for number in range(3)))
         await until(lambda: follower(engine, world).beginnings == 2)

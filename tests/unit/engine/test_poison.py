@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.engine.engine import EngineSettings
+from rlmm.errors import LogTruncated
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from rlmm.pump.settings import PumpSettings
@@ -12,6 +13,7 @@ from rlmm.records.writer import build_batch, records_of
 from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP, follower, history, ids
 from tests.support.engines import ROOM, World, opened, until, until_open
+from tests.support.logs.scripted_log import ScriptedLog
 from tests.support.records.value_bytes import segment_value, update_value
 
 if TYPE_CHECKING:
@@ -102,6 +104,26 @@ async def test_f62_damage_that_was_in_transit_then_is_not_counted() -> None:
     async with world.engine() as engine:
         await until(lambda: place in engine.statistics().gates)
         await until(lambda: follower(engine, world).failures == 1)
+        world.topic.partitions[place].batches[1] = sound
+        await until_open(engine, place)
+        assert engine.reads.highest_offset(TP, 0) == 99
+        assert history(engine, world).undecodable == 0
+
+
+async def test_f62_damage_when_the_log_was_cut_since_then_its_reads_are_counted_anew() -> None:
+    """A batch is not set aside for the damage of another one that was at its offset."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"))
+    sound = world.topic.partitions[place].batches[1]
+    world.script.damage(place, 1)
+    twice = EngineSettings(memory=ROOM, pump=PumpSettings(damage_reads=2))
+    async with world.engine(twice, log=(log := ScriptedLog(world.topic))) as engine:
+        await until(lambda: place in engine.statistics().gates)
+        await until(lambda: follower(engine, world).failures == 1)
+        log.fails_reads.append(LogTruncated("belongs to another history", 0, 2))
+        await until(lambda: follower(engine, world).beginnings == 2)
+        await until(lambda: follower(engine, world).failures == 3)
         world.topic.partitions[place].batches[1] = sound
         await until_open(engine, place)
         assert engine.reads.highest_offset(TP, 0) == 99

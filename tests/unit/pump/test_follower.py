@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from rlmm.base.doorbell import Doorbell
 from rlmm.errors import LogTruncated, LogUnavailable
 from rlmm.log.protocol import LogBounds
@@ -241,6 +243,26 @@ async def test_f69_log_when_it_was_cut_while_nobody_told_its_end_then_nothing_op
         shard = read.heard.shard
         assert shard is not None
         assert segment_id("other-1") in [one.id for one in shard.segments(TP)]
+
+
+@pytest.mark.parametrize("is_trimmed", [False, True], ids=["cleaned", "trimmed"])
+async def test_state_when_the_log_was_cut_behind_its_removed_batch_then_its_epoch_proves_it(
+    is_trimmed: bool,
+) -> None:
+    """Leader epochs prove a state whose batch the cleaner removed, and not one that is trimmed."""
+    world = World()
+    world.store(started("a"), finished("a"), started("b", 100, 199))
+    read = Read(world)
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        world.script.delete_records(read.place, 3 if is_trimmed else 1)
+        world.script.compact(read.place, () if is_trimmed else [2])
+        read.log.fails_reads.append(LogTruncated("ends at 3 for the leader epoch", 1, 3))
+        world.store(started("c", 200, 299))
+        await until(lambda: follower.statistics().beginnings == 2)
+        await until(lambda: follower.statistics().is_caught_up)
+        assert read.heard.shard is not None
+        assert read.heard.shard.highest_offset(TP, 0) == (None if is_trimmed else 99)
 
 
 async def test_state_when_the_log_has_disowned_it_then_is_not_kept() -> None:

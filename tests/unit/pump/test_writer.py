@@ -165,9 +165,9 @@ async def test_write_then_appends_kafkas_bytes_once() -> None:
             Rejected(RejectReason.UNKNOWN_SEGMENT, None, SegmentState.COPY_SEGMENT_FINISHED),
             RejectReason.UNKNOWN_SEGMENT,
         ),
-        (Undecodable(UndecodableReason.DAMAGED_BATCH), "undecodable"),
+        (Undecodable(UndecodableReason.OVERSIZED), "undecodable"),
     ],
-    ids=["rejected", "lost"],
+    ids=["rejected", "undecodable"],
 )
 async def test_f51_verdict_on_a_stored_event_has_its_place(verdict: Verdict, reason: str) -> None:
     """The error of a stored event without effect names its place."""

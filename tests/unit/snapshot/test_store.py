@@ -18,6 +18,7 @@ from rlmm.log.replay_progress import ReplayHistory
 from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.refusal_counts import RefusalKind
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.store import SnapshotStore
@@ -299,6 +300,34 @@ async def test_restore_when_cancelled_then_ends_within_a_partition(tmp_path: Pat
     with pytest.raises(asyncio.CancelledError):
         await tasks[0]
     assert len(imported) == 1
+
+
+async def test_snapshot_when_set_aside_by_a_restore_that_is_cancelled_then_is_not_relied_on(
+    tmp_path: Path,
+) -> None:
+    """The newest good snapshot is never one that is not there any more."""
+    loop = asyncio.get_running_loop()
+    tasks: list[asyncio.Task[object]] = []
+
+    class Cancelling(SnapshotDisk):
+        def rename(self, source: Path, target: Path) -> None:
+            super().rename(source, target)
+            if tasks:
+                asyncio.run_coroutine_threadsafe(cancel(), loop).result(10)
+
+    async def cancel() -> None:
+        tasks[0].cancel()
+        await asyncio.sleep(0)
+
+    store = store_in(tmp_path, disk=Cancelling())
+    saved = await store.write(frozen_of(shard_of(segments(2))))
+    assert store.saved(PARTITION) == saved
+    tasks.append(asyncio.create_task(store.restore(PARTITION, 0, 1)))
+    with pytest.raises(asyncio.CancelledError):
+        await tasks[0]
+    assert not saved.path.exists()
+    assert store.saved(PARTITION) is None
+    assert store.statistics().saved == {}
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,12 @@ from tests.support.engine.snapshots import (
 )
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
     from pathlib import Path
 
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.snapshot.store import RestoredSnapshot
 
 END = 1_000_000
 ROOMY = SnapshotSettings(free_bytes_min=1_000_000)
@@ -276,3 +278,65 @@ async def test_write_when_the_log_is_cut_behind_it_then_is_not_relied_on(tmp_pat
     with pytest.raises(SnapshotError, match="the log was cut"):
         await store.write(frozen)
     assert store.saved(PARTITION) is None
+
+
+@pytest.mark.parametrize("is_long", [False, True], ids=["before-it-is-gone", "behind-it"])
+async def test_snapshot_when_restored_and_then_taken_back_by_its_writer_then_is_written_anew(
+    tmp_path: Path, is_long: bool
+) -> None:
+    """A reader that follows another may restore what is removed: it is not on the medium."""
+    loop = asyncio.get_running_loop()
+    is_read, is_gone = threading.Event(), threading.Event()
+    restores: list[Future[RestoredSnapshot | None]] = []
+
+    class Read(PythonShard):
+        def import_partition(self, image: bytes) -> TopicIdPartition:
+            is_read.set()
+            assert not is_long or is_gone.wait(10)
+            return super().import_partition(image)
+
+    class Meeting(SnapshotDisk):
+        def sync_folder(self, path: Path) -> None:
+            if path.name == str(PARTITION) and not restores:
+                restores.append(
+                    asyncio.run_coroutine_threadsafe(store.restore(PARTITION, 0, END), loop)
+                )
+                assert is_read.wait(10)
+                assert is_long or restores[0].result(10) is not None
+            super().sync_folder(path)
+
+    store = SnapshotStore(tmp_path, IDENTITY, Read, FREE, disk=Meeting())
+    frozen = frozen_of(shard_of(segments(2)))
+    with pytest.raises(SnapshotError, match="the log was cut"):
+        await store.write(replace(frozen, is_valid=lambda: not restores))
+    is_gone.set()
+    assert await asyncio.wrap_future(restores[0]) is not None
+    assert files_below(tmp_path) == []
+    assert store.saved(PARTITION) is None
+    assert store.statistics().saved == {}
+    saved = await store.write(frozen)
+    assert store.saved(PARTITION) == saved
+
+
+async def test_snapshot_when_set_aside_while_it_is_written_then_is_not_relied_on(
+    tmp_path: Path,
+) -> None:
+    """A reader that begins anew may set aside what the writer of its former state still forces."""
+    loop = asyncio.get_running_loop()
+    folders: list[Path] = []
+
+    class Meeting(SnapshotDisk):
+        def sync_folder(self, path: Path) -> None:
+            if path.name == str(PARTITION) and not folders:
+                folders.append(path)
+                restore = store.restore(PARTITION, 0, 1)
+                assert asyncio.run_coroutine_threadsafe(restore, loop).result(10) is None
+            super().sync_folder(path)
+
+    store = store_in(tmp_path, disk=Meeting())
+    frozen = frozen_of(shard_of(segments(2)))
+    assert not (await store.write(frozen)).path.exists()
+    assert store.saved(PARTITION) is None
+    saved = await store.write(frozen)
+    assert saved.path.exists()
+    assert store.saved(PARTITION) == saved
