@@ -17,6 +17,7 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.log.shard_images import ShardImages
 from rlmm.metadata.ids import Uuid
+from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.refusal_counts import RefusalKind
@@ -284,7 +285,7 @@ async def test_restore_when_cancelled_then_ends_within_a_partition(tmp_path: Pat
     loop = asyncio.get_running_loop()
     tasks: list[asyncio.Task[object]] = []
 
-    class Cancelling(ChosenShard):
+    class Cancelling(PythonShard):
         def import_partition(self, image: bytes) -> TopicIdPartition:
             imported.append(1)
             done = asyncio.run_coroutine_threadsafe(cancel(), loop)

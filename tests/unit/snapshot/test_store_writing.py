@@ -12,11 +12,11 @@ import pytest
 
 from rlmm.errors import SnapshotError, SnapshotRefused
 from rlmm.log.shard_images import ShardImages
+from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.atomic import SnapshotDisk, make_durable_folder
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import segment_id, started, tp
-from tests.support.engine.chosen import ChosenShard
 from tests.support.engine.snapshots import (
     FREE,
     HISTORY,
@@ -162,7 +162,7 @@ async def test_f14_snapshot_is_written_and_read_in_other_threads(tmp_path: Path)
             threads["read"] = threading.get_ident()
             return super().read(descriptor, size, position)
 
-    class Noted(ChosenShard):
+    class Noted(PythonShard):
         def import_partition(self, image: bytes) -> TopicIdPartition:
             threads["import"] = threading.get_ident()
             return super().import_partition(image)
@@ -306,15 +306,15 @@ async def test_snapshot_when_restored_and_then_taken_back_by_its_writer_then_is_
             super().sync_folder(path)
 
     store = SnapshotStore(tmp_path, IDENTITY, Read, FREE, disk=Meeting())
-    frozen = frozen_of(shard_of(segments(2)))
+    shard = shard_of(segments(2))
     with pytest.raises(SnapshotError, match="the log was cut"):
-        await store.write(replace(frozen, is_valid=lambda: not restores))
+        await store.write(replace(frozen_of(shard), is_valid=lambda: not restores))
     is_gone.set()
     assert await asyncio.wrap_future(restores[0]) is not None
     assert files_below(tmp_path) == []
     assert store.saved(PARTITION) is None
     assert store.statistics().saved == {}
-    saved = await store.write(frozen)
+    saved = await store.write(frozen_of(shard))
     assert store.saved(PARTITION) == saved
 
 
@@ -334,9 +334,9 @@ async def test_snapshot_when_set_aside_while_it_is_written_then_is_not_relied_on
             super().sync_folder(path)
 
     store = store_in(tmp_path, disk=Meeting())
-    frozen = frozen_of(shard_of(segments(2)))
-    assert not (await store.write(frozen)).path.exists()
+    shard = shard_of(segments(2))
+    assert not (await store.write(frozen_of(shard))).path.exists()
     assert store.saved(PARTITION) is None
-    saved = await store.write(frozen)
+    saved = await store.write(frozen_of(shard))
     assert saved.path.exists()
     assert store.saved(PARTITION) == saved
