@@ -12,6 +12,7 @@ mod image;
 mod listing;
 mod orders;
 mod partition;
+mod record_walk;
 mod row;
 mod row_set;
 mod row_store;
@@ -30,5 +31,7 @@ fn rlmm_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<shard::Core>()?;
     module.add_class::<listing::FrozenPartition>()?;
     module.add_class::<listing::RowListing>()?;
+    module.add_function(wrap_pyfunction!(record_walk::sound_headers, module)?)?;
+    module.add_function(wrap_pyfunction!(record_walk::sound_runs, module)?)?;
     Ok(())
 }

@@ -1,4 +1,7 @@
-"""Which implementation of the shard is used: the one in Python, or the native core."""
+"""
+Which implementation is used: the one in Python, or the native core. The choice is one for shards
+and for walks over record batches.
+"""
 
 from __future__ import annotations
 
@@ -32,3 +35,8 @@ def shard_type(engine: ShardEngine = ShardEngine.AUTO) -> type[PythonShard]:
     from rlmm.metadata.native_shard import NativeShard  # noqa: PLC0415 - it may not be installed
 
     return NativeShard
+
+
+def uses_core(engine: ShardEngine = ShardEngine.AUTO) -> bool:
+    """Return whether the native core is used; raises as `shard_type` does."""
+    return shard_type(engine) is not PythonShard

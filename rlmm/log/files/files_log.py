@@ -45,6 +45,7 @@ from rlmm.log.request_checks import (
     require_position,
     require_value,
 )
+from rlmm.metadata.engines import ShardEngine, uses_core
 from rlmm.metadata.ids import Uuid
 from rlmm.partition_log.disk import DISK
 from rlmm.partition_log.registry import LogRegistry
@@ -120,6 +121,7 @@ class FilesLog:
         settings: LogSettings | None = None,
         clock: Clock = SYSTEM_CLOCK,
         disk: Disk = DISK,
+        engine: ShardEngine = ShardEngine.AUTO,
     ) -> Self:
         """
         Open the log in *folder*, or create one there with *partition_count* partitions.
@@ -129,14 +131,19 @@ class FilesLog:
         disk is full.
         """
         settings = settings or LogSettings()
+        in_core = uses_core(engine)
         require_count(partition_count)
         found = await in_own_thread("log-look", partial(look_at, folder))
         if is_observer:
             identity = copied_identity(found, partition_count)
-            registry = await LogRegistry.open(folder, settings, read_only=True, disk=disk)
+            registry = await LogRegistry.open(
+                folder, settings, read_only=True, disk=disk, in_core=in_core
+            )
             return cls(registry, identity, settings, clock, is_observer=True)
         _judged(found, partition_count)
-        registry = await LogRegistry.open(folder, settings, disk=disk, now_ms=clock.now_ms)
+        registry = await LogRegistry.open(
+            folder, settings, disk=disk, now_ms=clock.now_ms, in_core=in_core
+        )
         try:
             # Looked at again: only under the lock of the registry nobody else changes it.
             found = await in_own_thread("log-look", partial(look_at, folder))
