@@ -18,6 +18,7 @@ mod many_images;
 mod orders;
 mod partition;
 mod place;
+mod record_walk;
 mod row;
 mod row_set;
 mod row_store;
@@ -39,5 +40,7 @@ fn rlmm_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lookups::FrameLookups>()?;
     module.add_class::<lookups::OpenShards>()?;
     module.add_class::<listing::RowListing>()?;
+    module.add_function(wrap_pyfunction!(record_walk::sound_headers, module)?)?;
+    module.add_function(wrap_pyfunction!(record_walk::sound_runs, module)?)?;
     Ok(())
 }
