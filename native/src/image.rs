@@ -37,7 +37,8 @@ pub struct Frozen {
     epochs: Vec<FrozenEpoch>,
     /// Leader epoch and row, where only an earlier first record of the row lists it.
     strays: Vec<(i32, RowNo)>,
-    copied_epochs: usize,
+    /// The last epoch that is copied.
+    copied_to: Option<i32>,
 }
 
 impl Frozen {
@@ -48,7 +49,7 @@ impl Frozen {
     /// Copies some more; returns whether all is copied. Nothing may change in between.
     pub fn go_on(&mut self, partition: &Partition, rows: &RowStore) -> bool {
         let mut left = COPIED_AT_A_TIME;
-        while let Some(entry) = partition.epochs.get(self.copied_epochs) {
+        for entry in partition.epochs.above(self.copied_to) {
             for number in entry.listed() {
                 let row = rows.get(number);
                 if row.epoch != entry.epoch {
@@ -60,15 +61,13 @@ impl Frozen {
                 }
             }
             self.epochs.push(FrozenEpoch { epoch: entry.epoch, highest: entry.highest, slots: entry.slots.clone() });
-            self.copied_epochs += 1;
+            self.copied_to = Some(entry.epoch);
             left = left.saturating_sub(entry.slots.len() + entry.unreferenced.len() + 1);
             if left == 0 {
                 return false;
             }
         }
-        for (&number, epochs) in partition.strays.iter().flat_map(|strays| strays.iter()) {
-            self.strays.extend(epochs.iter().map(|&epoch| (epoch, number)));
-        }
+        self.strays.extend(partition.strays.iter().map(|&(number, epoch)| (epoch, number)));
         true
     }
 
@@ -257,19 +256,14 @@ pub fn take_over(image: ReadImage, state: &mut State) {
         new.row.partition = number;
         numbers.push(rows.insert(new));
     }
-    partition.epochs.reserve_exact(image.epochs.len());
     for read in image.epochs {
         let mut entry = Epoch::new(read.epoch);
         entry.highest = read.highest;
         for (offset, ordinal) in read.slots {
             entry.slots.append(offset, numbers[ordinal]);
         }
-        partition.epochs.push(entry);
-        for ordinal in read.strays {
-            let mut strays = partition.strays_of(numbers[ordinal]).to_vec();
-            strays.push(read.epoch);
-            partition.keep_strays(numbers[ordinal], strays);
-        }
+        partition.epochs.append(entry);
+        partition.strays.extend(read.strays.iter().map(|&ordinal| (numbers[ordinal], read.epoch)));
     }
     partition.derive(&numbers, rows);
     state.settle(number);

@@ -8,6 +8,7 @@ mod apply;
 mod batch;
 mod bytes;
 mod epoch;
+mod epochs;
 mod image;
 mod listing;
 mod orders;

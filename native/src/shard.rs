@@ -12,7 +12,7 @@ use crate::bytes::Reader;
 use crate::image::{self, Frozen};
 use crate::listing::{FrozenPartition, Listed, RowListing};
 use crate::partition::{Delete, Partition, Update};
-use crate::row::{Row, RowNo, STARTED, Uuid, read_row};
+use crate::row::{Row, RowNo, Uuid, read_row};
 use crate::row_store::RowStore;
 use crate::state::State;
 use crate::verdict::Verdict;
@@ -314,7 +314,7 @@ impl Core {
         let Some(number) = inner.state.find(key) else { return Ok(None) };
         let Some((partition, rows)) = inner.state.partition_and_rows(number) else { return Ok(None) };
         let Some(mut orders) = partition.orders.take() else { return Ok(None) };
-        let found = orders.page(epoch, after, limit, rows, |number| partition.strays_of(number).to_vec());
+        let found = orders.page(epoch, after, limit, rows, |number| partition.strays_of(number));
         partition.orders = Some(orders);
         let Some(found) = found else { return Ok(None) };
         let shown = found.into_iter().map(|number| self.shown(py, &inner, number));
@@ -349,7 +349,7 @@ impl Core {
         let inner = self.inner();
         let mut found = Vec::new();
         for partition in inner.state.partitions() {
-            for entry in &partition.epochs {
+            for entry in partition.epochs.iter() {
                 if let Some(highest) = entry.highest {
                     found.push((PyBytes::new(py, &partition.key), entry.epoch, highest));
                 }
@@ -362,31 +362,16 @@ impl Core {
     fn totals(&self, py: Python<'_>) -> ((u64, u64, u64), i64, Option<i64>) {
         py.detach(|| {
             let inner = self.inner();
-            let (mut counts, mut size, mut oldest) = ([0_u64; 3], 0, None);
-            for partition in inner.state.partitions() {
-                for (total, count) in counts.iter_mut().zip(partition.counts) {
-                    *total += u64::from(count);
-                }
-                size += partition.size_bytes;
-                let of_open = partition.open.iter().map(|number| inner.state.rows.get(number).event_timestamp).min();
-                oldest = [oldest, of_open].into_iter().flatten().min();
-            }
-            (counts.into(), size, oldest)
+            let totals = inner.state.rows.totals;
+            (totals.counts.into(), totals.size_bytes, inner.state.open_rows().map(|row| row.event_timestamp).min())
         })
     }
 
-    /// Returns key and fault of each derived part that is not what it should be.
-    fn violations<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, String)> {
-        let inner = self.inner();
-        let rows = &inner.state.rows;
-        let mut found = Vec::new();
-        for partition in inner.state.partitions() {
-            let of_epochs = partition.epochs.iter().flat_map(|entry| entry.violations(rows));
-            let open = partition.rows(rows).filter(|&number| rows.get(number).state == STARTED).count();
-            let wrong_open = (open != partition.open.len()).then(|| format!("{} open copies are noted, there are {open}", partition.open.len()));
-            found.extend(of_epochs.chain(wrong_open).map(|fault| (PyBytes::new(py, &partition.key), fault)));
-        }
-        found
+    /// Returns each derived part that is not what it should be: the fault, and the key of the user
+    /// partition, unless it is one of all.
+    fn violations<'py>(&self, py: Python<'py>) -> Vec<(Option<Bound<'py, PyBytes>>, String)> {
+        let found = self.inner().state.violations();
+        found.into_iter().map(|(key, fault)| (key.map(|key| PyBytes::new(py, &key)), fault)).collect()
     }
 
     /// Forgets everything.
