@@ -7,6 +7,7 @@
 mod apply;
 mod batch;
 mod bytes;
+mod ended;
 mod epoch;
 mod epochs;
 mod image;

@@ -1,22 +1,17 @@
 //! All user partitions of one shard.
 
-use std::collections::BTreeSet;
 use std::hash::BuildHasher;
-use std::ops::Bound;
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
+use crate::ended::EndedPartitions;
 use crate::epochs::Epochs;
 use crate::partition::{DELETE_OF_PARTITION_FINISHED, Delete, Partition};
 use crate::row::{Row, STARTED};
 use crate::row_store::{RowStore, Totals};
 use crate::verdict::Verdict;
 
-/// Bytes of a deletion behind the key of an ended partition.
-const DELETE_BYTES: usize = 13;
-/// Bytes of an ended partition in the tree, about, and of its allocation.
-const ENDED_PLACE_BYTES: usize = 40;
 /// Rows of deleted partitions that are freed in one look.
 pub const FREED_AT_A_TIME: usize = 64;
 
@@ -32,8 +27,7 @@ pub struct State {
     free_numbers: Vec<u32>,
     hasher: RandomState,
     by_key: HashTable<(u64, u32)>,
-    /// Key and deletion of partitions of which nothing else is left.
-    ended: BTreeSet<Box<[u8]>>,
+    ended: EndedPartitions,
     /// Epochs of deleted partitions, whose rows are freed in steps.
     doomed: Vec<Doomed>,
 }
@@ -46,7 +40,7 @@ impl State {
             free_numbers: Vec::new(),
             hasher: RandomState::default(),
             by_key: HashTable::new(),
-            ended: BTreeSet::new(),
+            ended: EndedPartitions::default(),
             doomed: Vec::new(),
         }
     }
@@ -60,8 +54,7 @@ impl State {
     }
 
     pub fn keys(&self) -> Vec<&[u8]> {
-        let ended = self.ended.iter().map(|one| &one[..one.len() - DELETE_BYTES]);
-        self.partitions().map(|partition| &*partition.key).chain(ended).collect()
+        self.partitions().map(|partition| &*partition.key).chain(self.ended.keys()).collect()
     }
 
     #[inline]
@@ -85,19 +78,7 @@ impl State {
 
     /// Returns the deletion of a partition of which nothing else is left.
     pub fn ended(&self, key: &[u8]) -> Option<Delete> {
-        self.ended_entry(key).map(delete_of)
-    }
-
-    /// No key is the beginning of another one.
-    fn ended_entry(&self, key: &[u8]) -> Option<&[u8]> {
-        let bounds = (Bound::Included(key), Bound::Unbounded);
-        self.ended.range::<[u8], _>(bounds).next().map(|one| &**one).filter(|one| key_of(one) == key)
-    }
-
-    fn forget_ended(&mut self, key: &[u8]) -> Option<Delete> {
-        let entry: Box<[u8]> = self.ended_entry(key)?.into();
-        self.ended.remove(&entry);
-        Some(delete_of(&entry))
+        self.ended.get(key)
     }
 
     /// Returns the number of `key`, which may be new.
@@ -107,7 +88,7 @@ impl State {
         }
         let hash = self.hasher.hash_one(key);
         let mut partition = Box::new(Partition::new(key, 0));
-        partition.delete = self.forget_ended(key);
+        partition.delete = self.ended.remove(key);
         let number = self.place(partition);
         self.by_key.insert_unique(hash, (hash, number), |entry| entry.0);
         number
@@ -131,15 +112,11 @@ impl State {
         if delete.state != DELETE_OF_PARTITION_FINISHED || !partition.epochs.is_empty() {
             return;
         }
-        let mut ended = partition.key.to_vec();
-        ended.push(delete.state);
-        ended.extend_from_slice(&delete.broker.to_be_bytes());
-        ended.extend_from_slice(&delete.timestamp.to_be_bytes());
         let hash = self.hasher.hash_one(&*partition.key);
         if let Ok(entry) = self.by_key.find_entry(hash, |entry| entry.1 == number) {
             entry.remove();
         }
-        self.ended.insert(ended.into_boxed_slice());
+        self.ended.insert(&partition.key, delete);
         self.partitions[number as usize] = None;
         self.free_numbers.push(number);
     }
@@ -159,7 +136,7 @@ impl State {
 
     /// Forgets all of `key`, but for the rows, which are freed in steps.
     pub fn drop_partition(&mut self, key: &[u8]) {
-        self.forget_ended(key);
+        self.ended.remove(key);
         let Some(number) = self.find(key) else { return };
         let hash = self.hasher.hash_one(key);
         if let Ok(entry) = self.by_key.find_entry(hash, |entry| entry.1 == number) {
@@ -242,23 +219,10 @@ impl State {
             |partition: &Partition| size_of::<Partition>() + partition.key.len() + partition.epochs.held_bytes();
         self.rows.held_bytes()
             + self.by_key.allocation_size()
-            + self.ended.iter().map(|one| one.len() + ENDED_PLACE_BYTES).sum::<usize>()
+            + self.ended.held_bytes()
             + self.doomed.iter().map(|doomed| doomed.epochs.held_bytes()).sum::<usize>()
             + self.free_numbers.capacity() * 4
             + self.partitions.capacity() * 8
             + self.partitions().map(of_partition).sum::<usize>()
-    }
-}
-
-fn key_of(ended: &[u8]) -> &[u8] {
-    &ended[..ended.len() - DELETE_BYTES]
-}
-
-fn delete_of(ended: &[u8]) -> Delete {
-    let mut reader = crate::bytes::Reader::new(&ended[ended.len() - DELETE_BYTES..]);
-    Delete {
-        state: reader.u8().unwrap_or(0),
-        broker: reader.i32().unwrap_or(0),
-        timestamp: reader.i64().unwrap_or(0),
     }
 }
