@@ -12,6 +12,7 @@ mod epoch;
 mod epochs;
 mod image;
 mod listing;
+mod lock;
 mod orders;
 mod partition;
 mod row;
@@ -29,6 +30,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 fn rlmm_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("PanicException", module.py().get_type::<pyo3::panic::PanicException>())?;
     module.add_class::<shard::Core>()?;
     module.add_class::<listing::FrozenPartition>()?;
     module.add_class::<listing::RowListing>()?;

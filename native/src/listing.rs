@@ -6,8 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::image::Frozen;
+use crate::lock::locked;
 use crate::row::{Row, Tail};
-use crate::shard::{Shared, locked, pair};
+use crate::shard::{Shared, pair};
 
 /// A user partition that is being copied, then its state image.
 #[pyclass(frozen, module = "rlmm_native")]

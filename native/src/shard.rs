@@ -1,9 +1,9 @@
 //! The core as Python sees it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
@@ -11,6 +11,7 @@ use crate::apply::{Counts, Slice, Stop, Walk};
 use crate::bytes::Reader;
 use crate::image::{self, Frozen};
 use crate::listing::{FrozenPartition, Listed, RowListing};
+use crate::lock::{guarded, locked};
 use crate::partition::{Delete, Partition, Update};
 use crate::row::{Row, RowNo, Uuid, read_row};
 use crate::row_store::RowStore;
@@ -23,12 +24,6 @@ pub struct Inner {
 }
 
 pub type Shared = Mutex<Inner>;
-
-/// A panic leaves the state as it was at a record's edge or refused by `validate`; it is shown once
-/// to the caller, and others go on.
-pub fn locked(shared: &Shared) -> MutexGuard<'_, Inner> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 type Pair<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
@@ -107,16 +102,16 @@ impl Core {
             entries: Vec::new(),
             passed: Vec::new(),
         };
-        let (stop, place, stopped) = py.detach(|| {
-            let mut inner = self.inner();
-            let Inner { state, walk } = &mut *inner;
+        let work = |inner: &mut Inner| {
+            let Inner { state, walk } = inner;
             let walk = walk.get_or_insert_with(|| Walk::new(0, 0));
             let stop = slice.apply(walk, state);
             let last = walk.last.map(|last| last.start);
             let timestamp = walk.closed.then_some(walk.timestamp);
             let stopped = (stop == Stop::Value).then(|| Slice::stopped_at(walk, bytes)).flatten();
             (stop, (walk.at, walk.floor, last, timestamp), stopped)
-        });
+        };
+        let (stop, place, stopped) = py.detach(|| guarded(&self.shared, work)).map_err(PyRuntimeError::new_err)?;
         let cut = |range: &std::ops::Range<usize>| PyBytes::new(py, &bytes[range.clone()]);
         let entries = PyList::new(py, slice.entries.iter().map(|one| (one.offset, one.verdict, cut(&one.value))))?;
         let passed = PyList::new(py, slice.passed.iter().map(|(offset, value)| (*offset, value.as_ref().map(cut))))?;
@@ -333,15 +328,18 @@ impl Core {
 
     /// Replaces one user partition by its image; returns its key, or `None` for an image that no
     /// engine writes.
-    fn import_partition<'py>(&self, py: Python<'py>, image: &Bound<'py, PyBytes>) -> Option<Bound<'py, PyBytes>> {
+    fn import_partition<'py>(
+        &self,
+        py: Python<'py>,
+        image: &Bound<'py, PyBytes>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let bytes = image.as_bytes();
         let key = py.detach(|| {
-            let read = image::read(bytes)?;
+            let Some(read) = image::read(bytes) else { return Ok(None) };
             let key = read.key;
-            image::take_over(read, &mut self.inner().state);
-            Some(key)
-        })?;
-        Some(PyBytes::new(py, key))
+            guarded(&self.shared, |inner| image::take_over(read, &mut inner.state)).map(|()| Some(key))
+        });
+        Ok(key.map_err(PyRuntimeError::new_err)?.map(|key| PyBytes::new(py, key)))
     }
 
     /// Returns key, leader epoch and watermark, where any copy was ever finished.

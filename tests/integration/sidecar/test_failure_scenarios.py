@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import NotReady, PumpFailed, RlmmError, Stopped, UnknownPartition
+from rlmm.errors import NotReady, PartFailed, PumpFailed, RlmmError, Stopped, UnknownPartition
 from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.core_panic import CorePanic
 from rlmm.metadata.encoding import encode_any
+from rlmm.metadata.engines import EXTENSION
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, segment_id, started
@@ -138,6 +142,56 @@ async def test_f26_f87_engine_when_its_reader_dies_then_calls_are_refused() -> N
             with pytest.raises(PumpFailed):
                 await add(client, started(segment_id(2, ORDERS)))
             assert await client.call("ping") is None
+
+
+class PanickingCore:
+    """The core behind a panic: it refuses every call."""
+
+    def __init__(self, core: object) -> None:
+        self.core = core
+        self.is_whole = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.core, name)
+
+    def apply(self, *given: Any) -> Any:
+        if self.is_whole:
+            return self.core.apply(*given)  # type: ignore[attr-defined]  # the real one
+        raise RuntimeError("the native core panicked before")
+
+    def row_for(self, *given: Any) -> Any:
+        self.is_whole = False
+        raise CorePanic("planted")
+
+
+@pytest.mark.skipif(
+    find_spec(EXTENSION) is None and "CI" not in os.environ,
+    reason="the native core is not built: `make native` builds it, with cargo",
+)
+async def test_f26_engine_when_the_native_core_panics_then_its_end_has_a_name() -> None:
+    """A panic in a look-up is told to its client alone; the next event ends the engine."""
+    from rlmm.metadata.native_shard import NativeShard  # noqa: PLC0415 - may not be built
+
+    class Panicking(NativeShard):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self._core = PanickingCore(self._core)  # type: ignore[assignment]  # planted
+
+    world = World(PLACES)
+    world.store(started(segment_id(1, ORDERS)))
+    with pytest.RaisesGroup(
+        pytest.RaisesExc(RuntimeError, match="panicked before"), flatten_subgroups=True
+    ):
+        async with served(world, make_shard=Panicking) as (client, _, _sidecar):
+            await client.call("wait_ready", wire(ORDERS))
+            failed = await refusal(client, "segment_for", wire(ORDERS), 0, 5)
+            assert isinstance(failed, PartFailed)
+            assert "segment_for failed of a fault of the service" in str(failed)
+            assert await client.call("ping") is None
+            world.store(finished(segment_id(1, ORDERS)))
+            async with asyncio.timeout(PATIENT_S):
+                while await refusals(client) != {PumpFailed}:
+                    pass
 
 
 async def test_f26_engine_when_it_was_stopped_then_what_is_frozen_is_not_told() -> None:

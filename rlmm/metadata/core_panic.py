@@ -1,0 +1,18 @@
+"""
+The panic of the native core as an exception, which is no `Exception`: PyO3's own class for it.
+
+Where an event is applied or an image is read, the core itself turns a panic into a `RuntimeError`.
+After any panic it refuses every call with another one, since its state may be half changed.
+"""
+
+from __future__ import annotations
+
+try:
+    from rlmm_native import PanicException as CorePanic
+except ImportError:
+
+    class CorePanic(BaseException):  # type: ignore[no-redef]  # the same name without the core
+        """Never raised: the core is not installed."""
+
+
+__all__ = ["CorePanic"]
