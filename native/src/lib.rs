@@ -4,13 +4,20 @@
 //! so that words and judgements stand in one place: damaged or compressed batches, record values of
 //! an unusual form, refused images.
 
+#![cfg_attr(not(feature = "python"), allow(dead_code, reason = "used by the part for Python alone"))]
+
 mod apply;
 mod batch;
 mod bytes;
 mod ended;
 mod epoch;
 mod epochs;
+#[cfg(test)]
+mod fuzz;
+#[cfg(test)]
+mod fuzz_input;
 mod image;
+#[cfg(feature = "python")]
 mod listing;
 mod lock;
 mod orders;
@@ -18,6 +25,7 @@ mod partition;
 mod row;
 mod row_set;
 mod row_store;
+#[cfg(feature = "python")]
 mod shard;
 mod skips;
 mod slots;
@@ -25,8 +33,10 @@ mod state;
 mod value;
 mod verdict;
 
+#[cfg(feature = "python")]
 use pyo3::prelude::*;
 
+#[cfg(feature = "python")]
 #[pymodule(gil_used = true)]
 fn rlmm_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
