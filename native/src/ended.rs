@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn many_ended_partitions_take_few_bytes() {
         const COUNT: u32 = 50_000;
-        let scattered: Vec<u32> = (0..COUNT).map(|number| (u64::from(number) * 7_919 % u64::from(COUNT)) as u32).collect();
+        let scattered: Vec<u32> =
+            (0..COUNT).map(|number| (u64::from(number) * 7_919 % u64::from(COUNT)) as u32).collect();
         for order in [(0..COUNT).collect(), (0..COUNT).rev().collect(), scattered] {
             let mut ended = EndedPartitions::default();
             for &number in &order {

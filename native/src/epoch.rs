@@ -213,7 +213,8 @@ impl Epoch {
                 }
             }
         }
-        let mut bounds: Vec<i128> = entries.iter().flat_map(|&(first, last, ..)| [first.into(), i128::from(last) + 1]).collect();
+        let mut bounds: Vec<i128> =
+            entries.iter().flat_map(|&(first, last, ..)| [first.into(), i128::from(last) + 1]).collect();
         bounds.sort_unstable();
         bounds.dedup();
         // The one finished last is on top; of two with one finish offset, which no log has, the one
@@ -310,9 +311,8 @@ impl Epoch {
             fresh.unreferenced.insert(number);
         }
         fresh.derive(rows);
-        let shadowed = |epoch: &Epoch| -> Vec<RowNo> {
-            epoch.more.iter().flat_map(|more| more.shadowed.iter()).collect()
-        };
+        let shadowed =
+            |epoch: &Epoch| -> Vec<RowNo> { epoch.more.iter().flat_map(|more| more.shadowed.iter()).collect() };
         let kept = shadowed(self);
         let missing = shadowed(&fresh).iter().filter(|number| !kept.contains(number)).count();
         if missing > 0 {

@@ -204,12 +204,7 @@ fn run(seed: u64, count: u64) -> Reached {
     let mut group = 0;
     while total.cases < count {
         group += 1;
-        let mut fuzzed = Fuzzed {
-            rng: Rng::new(seed, group),
-            state: State::new(),
-            position: 0,
-            reached: total,
-        };
+        let mut fuzzed = Fuzzed { rng: Rng::new(seed, group), state: State::new(), position: 0, reached: total };
         for key in &input.keys {
             fuzzed.state.ensure(key);
         }

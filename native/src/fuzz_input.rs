@@ -9,9 +9,20 @@ const MAGIC_AT: usize = 16;
 const LENGTH_FROM: usize = 12;
 /// Numbers at the ends of their types: lengths, counts, offsets.
 const EXTREMES: [&[u8]; 14] = [
-    b"\x00", b"\x01", b"\x7F", b"\x80", b"\xFF\x01", b"\x80\x00", b"\xFF\xFF\xFF\xFF\x07", b"\xFF\xFF\xFF\xFF\x0F",
-    b"\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01", b"\x7F\xFF\xFF\xFF", b"\x80\x00\x00\x00", b"\xFF\xFF\xFF\xFF",
-    b"\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF", b"\x80\x00\x00\x00\x00\x00\x00\x00",
+    b"\x00",
+    b"\x01",
+    b"\x7F",
+    b"\x80",
+    b"\xFF\x01",
+    b"\x80\x00",
+    b"\xFF\xFF\xFF\xFF\x07",
+    b"\xFF\xFF\xFF\xFF\x0F",
+    b"\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01",
+    b"\x7F\xFF\xFF\xFF",
+    b"\x80\x00\x00\x00",
+    b"\xFF\xFF\xFF\xFF",
+    b"\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF",
+    b"\x80\x00\x00\x00\x00\x00\x00\x00",
 ];
 
 /// SplitMix64: the same cases for the same seed, on every machine.
@@ -69,7 +80,11 @@ pub fn value(rng: &mut Rng, input: &Input) -> Vec<u8> {
     out.push(0);
     out.extend_from_slice(&[rng.below(6) as u8; 16]);
     out.push(0);
-    if is_start { start(rng, &mut out) } else { update(rng, &mut out) }
+    if is_start {
+        start(rng, &mut out)
+    } else {
+        update(rng, &mut out)
+    }
     if rng.below(8) == 0 { mutate(rng, &out, &[]) } else { out }
 }
 
@@ -83,7 +98,8 @@ fn start(rng: &mut Rng, out: &mut Vec<u8>) {
     out.extend_from_slice(&(rng.below(2) as i32).to_be_bytes());
     out.extend_from_slice(&number.to_be_bytes());
     out.extend_from_slice(&[0; 8]);
-    let mut epochs: Vec<i32> = (0..1 + rng.below(3)).map(|_| rng.one_of(&[0, 0, 1, 2, -4, i32::MIN, i32::MAX])).collect();
+    let mut epochs: Vec<i32> =
+        (0..1 + rng.below(3)).map(|_| rng.one_of(&[0, 0, 1, 2, -4, i32::MIN, i32::MAX])).collect();
     epochs.sort_unstable();
     epochs.dedup();
     out.push(epochs.len() as u8 + 1);

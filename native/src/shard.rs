@@ -117,12 +117,7 @@ impl Core {
         let passed = PyList::new(py, slice.passed.iter().map(|(offset, value)| (*offset, value.as_ref().map(cut))))?;
         let stopped = stopped.map(|(offset, value)| (offset, value.as_ref().map(cut)));
         let counts = &slice.counts;
-        let counts = (
-            counts.applied,
-            counts.control,
-            counts.missing,
-            counts.redelivered,
-        );
+        let counts = (counts.applied, counts.control, counts.missing, counts.redelivered);
         (stop as u8, slice.position, place, counts, entries, passed, stopped).into_pyobject(py)
     }
 
@@ -198,13 +193,7 @@ impl Core {
         Some(self.shown(py, &inner, number))
     }
 
-    fn next_with_txn_index<'py>(
-        &self,
-        py: Python<'py>,
-        key: &[u8],
-        epoch: i32,
-        offset: i64,
-    ) -> Option<Pair<'py>> {
+    fn next_with_txn_index<'py>(&self, py: Python<'py>, key: &[u8], epoch: i32, offset: i64) -> Option<Pair<'py>> {
         let mut inner = self.inner();
         let partition = inner.state.find(key)?;
         let (partition, rows) = inner.state.partition_and_rows(partition)?;
@@ -251,7 +240,9 @@ impl Core {
     }
 
     fn listing(&self, py: Python<'_>, key: &[u8], epoch: Option<i32>) -> RowListing {
-        py.detach(|| RowListing::new(self.of(key, |partition, rows| listed(partition, rows, epoch)).unwrap_or_default()))
+        py.detach(|| {
+            RowListing::new(self.of(key, |partition, rows| listed(partition, rows, epoch)).unwrap_or_default())
+        })
     }
 
     /// Returns whether there is anything to list.
