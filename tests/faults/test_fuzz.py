@@ -18,6 +18,7 @@ from rlmm.metadata import python_shard
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.engines import EXTENSION
 from rlmm.metadata.fast_decoding import cut
+from rlmm.metadata.native_partitions import verdict_of
 from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.verdicts import APPLIED, Undecodable, UndecodableReason
 from rlmm.records.damage import DamageReason
@@ -80,10 +81,8 @@ def test_difference_when_planted_between_the_engines_is_found(
     """A verdict, an answer or an image of one engine that the other does not give is a crash."""
     from rlmm.metadata import native_shard  # noqa: PLC0415 - it may not be built
 
-    given = native_shard.verdict_of
-
     def without_remarks(number: int) -> Verdict:
-        return given(number & 0xFF if number & 0xFF == 0 else number)
+        return verdict_of(number & 0xFF if number & 0xFF == 0 else number)
 
     monkeypatch.setattr(native_shard, "verdict_of", without_remarks)
     code, output = run("--count", "2000", "--seed", "5", "--of", "both")
