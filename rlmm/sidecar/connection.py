@@ -74,8 +74,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._context = context
         self._figures = context.figures
         self._peer_of = peer_of
-        self._entered = entered
-        self._left = left
+        self._entered, self._left = entered, left
         self._said_hello = greeted
         self._readers = readers or BY_LOOP
         self._fd = NO_FILE
