@@ -72,8 +72,7 @@ pub fn read(data: &[u8], start: usize) -> Option<Batch> {
     let stop = start + LENGTH_FROM + length;
     let last_offset = base_offset.checked_add(last_delta.into())?;
     let is_plausible = magic == MAGIC
-        && length >= HEADER_BYTES - LENGTH_FROM
-        && length <= BATCH_BYTES_MAX - LENGTH_FROM
+        && (HEADER_BYTES - LENGTH_FROM..=BATCH_BYTES_MAX - LENGTH_FROM).contains(&length)
         && stop <= data.len()
         && 0 <= base_offset
         && base_offset <= last_offset
@@ -97,8 +96,7 @@ pub struct Record {
 /// without headers.
 #[inline]
 pub fn read_record(data: &[u8], batch: &Batch, at: usize) -> Option<Record> {
-    let bytes = &data[..batch.stop];
-    let mut reader = Reader::new(bytes.get(at..)?);
+    let mut reader = Reader::new(data.get(at..batch.stop)?);
     let size = usize::try_from(reader.zigzag()?).ok()?;
     let stop = at.checked_add(reader.at())?.checked_add(size)?;
     reader.u8()?; // attributes, all unused

@@ -2,7 +2,9 @@
 //!
 //! It ends where no whole and sound batch begins. `rlmm.records` names what stands there.
 
+#[cfg(feature = "python")]
 use pyo3::prelude::*;
+#[cfg(feature = "python")]
 use pyo3::types::PyBytes;
 
 use crate::batch::{self, Batch, HEADER_BYTES};
@@ -88,6 +90,7 @@ fn runs_of(data: &[u8], mut start: usize, mut mark: i64, interval: i64) -> Vec<u
 }
 
 /// Returns the headers of the sound batches from byte `start` of `data` on, each as it stands.
+#[cfg(feature = "python")]
 #[pyfunction]
 pub fn sound_headers<'py>(py: Python<'py>, data: &Bound<'py, PyBytes>, start: usize) -> Bound<'py, PyBytes> {
     let bytes = data.as_bytes();
@@ -97,6 +100,7 @@ pub fn sound_headers<'py>(py: Python<'py>, data: &Bound<'py, PyBytes>, start: us
 
 /// Returns the sound batches from byte `start` of `data` on in runs. A run ends behind the first
 /// batch that begins more than `interval` bytes behind byte `mark`, which is then the new mark.
+#[cfg(feature = "python")]
 #[pyfunction]
 pub fn sound_runs<'py>(
     py: Python<'py>,

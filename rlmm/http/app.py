@@ -25,6 +25,7 @@ from rlmm.http.queries import QUESTIONS
 from rlmm.http.refusals import headers_of, refused_view, status_of
 from rlmm.http.routes import BROKER_LOG, ROUTES, AccessRule, Route
 from rlmm.http.streaming import stream_segments
+from rlmm.metadata.core_panic import CorePanic
 from rlmm.views.readiness import liveness_view, readiness_view
 from rlmm.views.values import plain
 
@@ -131,7 +132,7 @@ class HttpApi:
         except (asyncio.CancelledError, ConnectionError):
             self._figures.count(path, 499)
             raise
-        except Exception:  # noqa: BLE001 - logged, and told as a fault
+        except (Exception, CorePanic):  # noqa: BLE001 - logged, and told as a fault
             _log.exception("a request for %s could not be answered", path)
             response = refusal(RlmmError("a fault of the service: its log says more"))
         self._figures.count(path, response.status)
