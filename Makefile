@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker fuzz equality simulate judge native plugin dist audit docs constraints clean
+.PHONY: help setup demo test-fast test test-kafka test-long check check-native fmt bench bench-spark bench-care bench-broker fuzz fuzz-native equality simulate judge native plugin dist audit docs constraints clean
 MAKEFLAGS += --no-print-directory
 
 export PYTHON
@@ -12,6 +12,8 @@ GENERATED := docs/cli.md docs/configuration.md docs/errors.md docs/findings.md d
 # The order of CI's tests: one for all changes, so that each is judged by what it changes. Others draw theirs.
 ORDER ?= 1
 COUNT ?= 1000000
+SEED ?= 1
+OF ?= all
 SEEDS ?= 1000
 FROM ?= 0
 OPERATIONS ?= 1000000
@@ -53,7 +55,7 @@ test-long: setup ## the long forms as well, on the native core and on the pure-P
 	RLMM_ENGINE=native $(PYTEST) --hypothesis-profile=long --capabilities=docs/capabilities.md tests
 	RLMM_ENGINE=python $(PYTEST) --hypothesis-profile=long --capabilities=docs/capabilities.md tests
 
-check: setup ## lint, format, types, import rules, spelling, generated documents
+check: setup ## lint, format, types, import rules, spelling, generated documents; the native core where cargo is
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -61,10 +63,17 @@ check: setup ## lint, format, types, import rules, spelling, generated documents
 	$(BIN)/codespell
 	$(BIN)/python -m cogapp --check $(GENERATED)
 	$(BIN)/python -m pytest -q -m "not long" tests/repository
+	@if command -v cargo >/dev/null; then $(MAKE) check-native; else echo "rlmm: no cargo here: native/ is not checked"; fi
+
+check-native: ## lint, format and tests of the native core; needs cargo
+	cd native && cargo fmt --check
+	cd native && cargo clippy --quiet --all-targets -- -D warnings
+	cd native && cargo test --quiet --profile fuzz --no-default-features
 
 fmt: setup ## format, and repair what can be repaired
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	@if command -v cargo >/dev/null; then cd native && cargo fmt; fi
 
 bench: setup ## the benchmarks, with the figures they are asked for
 	@$(BIN)/python -m bench core partition-log kafka-log snapshot engine sidecar
@@ -82,8 +91,11 @@ bench-native: setup native ## the native core beside the Python engine and Kafka
 	@$(BIN)/python -m bench native --output bench/results/native.json
 	$(BIN)/python -m cogapp -r docs/performance.md
 
-fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
-	@$(BIN)/python -m tests.support.fuzzing.fuzz --count $(COUNT)
+fuzz: setup ## feed COUNT (1000000) mutated records, record sets and images to the readers; OF=both: only to both engines
+	@$(BIN)/python -m tests.support.fuzzing.fuzz --count $(COUNT) --seed $(SEED) --of $(OF)
+
+fuzz-native: ## the same for the native core alone, with overflows checked, and under the address sanitizer; needs cargo
+	@sh tools/fuzz_native.sh $(COUNT) $(SEED)
 
 equality: setup ## feed both engines the same 10 million events: 50,000 of each of SEEDS (200) from FROM (0)
 	@$(BIN)/python -m tests.support.engine.equality --from $(FROM) --seeds $(if $(filter file,$(origin SEEDS)),200,$(SEEDS))

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::batch::{self, Batch, HEADER_BYTES};
 use crate::shared::Turn;
-use crate::state::State;
+use crate::state::{FREED_AT_A_TIME, State};
 use crate::value::{self, Value};
 use crate::verdict::{APPLIED, Verdict};
 
@@ -16,8 +16,6 @@ use crate::verdict::{APPLIED, Verdict};
 const STEPS_MAX: u32 = 1000;
 /// Records, or batches, between two looks at the time.
 const LOOK_EVERY: u32 = 32;
-/// Rows of deleted partitions that are freed in one look.
-const FREED_AT_A_TIME: usize = 64;
 /// Entries, and values that passed, of one slice: what Python makes of them is bounded by it.
 const ENTRIES_MAX: usize = 32;
 const PASSED_MAX: usize = 512;
@@ -99,6 +97,7 @@ impl Slice<'_> {
     pub fn apply(&mut self, walk: &mut Walk, turn: &mut Turn) -> Stop {
         let mut steps = 0;
         let mut looks = 0;
+        turn.state().free_some(FREED_AT_A_TIME); // a call may be over before the first look
         loop {
             if let Some(open) = &mut walk.open {
                 if let Some(stop) = self.apply_records(open, turn, &mut looks) {

@@ -23,6 +23,7 @@ pub struct Batch {
     pub base_offset: i64,
     pub last_offset: i64,
     pub max_timestamp: i64,
+    pub leader_epoch: i32,
     pub record_count: u32,
     attributes: u16,
 }
@@ -59,7 +60,7 @@ pub fn read(data: &[u8], start: usize) -> Option<Batch> {
     let mut reader = Reader::new(header);
     let base_offset = reader.i64()?;
     let length = usize::try_from(reader.i32()?).ok()?;
-    reader.i32()?; // leader epoch
+    let leader_epoch = reader.i32()?;
     let magic = reader.u8()?;
     let checksum = reader.i32()? as u32;
     let attributes = u16::from_be_bytes([header[CRC_FROM], header[CRC_FROM + 1]]);
@@ -71,8 +72,7 @@ pub fn read(data: &[u8], start: usize) -> Option<Batch> {
     let stop = start + LENGTH_FROM + length;
     let last_offset = base_offset.checked_add(last_delta.into())?;
     let is_plausible = magic == MAGIC
-        && length >= HEADER_BYTES - LENGTH_FROM
-        && length <= BATCH_BYTES_MAX - LENGTH_FROM
+        && (HEADER_BYTES - LENGTH_FROM..=BATCH_BYTES_MAX - LENGTH_FROM).contains(&length)
         && stop <= data.len()
         && 0 <= base_offset
         && base_offset <= last_offset
@@ -81,7 +81,7 @@ pub fn read(data: &[u8], start: usize) -> Option<Batch> {
     if !is_plausible || crc32c::crc32c(&data[start + CRC_FROM..stop]) != checksum {
         return None;
     }
-    Some(Batch { start, stop, base_offset, last_offset, max_timestamp, record_count, attributes })
+    Some(Batch { start, stop, base_offset, last_offset, max_timestamp, leader_epoch, record_count, attributes })
 }
 
 pub struct Record {
@@ -96,8 +96,7 @@ pub struct Record {
 /// without headers.
 #[inline]
 pub fn read_record(data: &[u8], batch: &Batch, at: usize) -> Option<Record> {
-    let bytes = &data[..batch.stop];
-    let mut reader = Reader::new(bytes.get(at..)?);
+    let mut reader = Reader::new(data.get(at..batch.stop)?);
     let size = usize::try_from(reader.zigzag()?).ok()?;
     let stop = at.checked_add(reader.at())?.checked_add(size)?;
     reader.u8()?; // attributes, all unused

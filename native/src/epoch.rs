@@ -219,7 +219,8 @@ impl Epoch {
                 }
             }
         }
-        let mut bounds: Vec<i128> = entries.iter().flat_map(|&(first, last, ..)| [first.into(), i128::from(last) + 1]).collect();
+        let mut bounds: Vec<i128> =
+            entries.iter().flat_map(|&(first, last, ..)| [first.into(), i128::from(last) + 1]).collect();
         bounds.sort_unstable();
         bounds.dedup();
         // The one finished last is on top; of two with one finish offset, which no log has, the one
@@ -281,6 +282,21 @@ impl Epoch {
         }
     }
 
+    /// Gives back all room when no segment is left: only the watermark has to stay.
+    pub fn settle(&mut self) {
+        if self.unreferenced.is_empty() && self.slots.is_empty() {
+            (self.slots, self.unreferenced, self.more) = Default::default();
+        }
+    }
+
+    pub fn held_bytes(&self) -> usize {
+        let of_more = |more: &More| {
+            let cover = more.cover.get().map_or(0, |cover| cover.firsts.capacity() * 16);
+            size_of::<More>() + more.shadowed.held_bytes() + cover
+        };
+        self.slots.held_bytes() + self.unreferenced.held_bytes() + self.more.as_deref().map_or(0, of_more)
+    }
+
     /// Takes one of its rows out; for an epoch that answers nothing any more.
     pub fn pop_any(&mut self) -> Option<RowNo> {
         self.slots.pop_last().map(|slot| slot.1).or_else(|| self.unreferenced.pop())
@@ -301,9 +317,8 @@ impl Epoch {
             fresh.unreferenced.insert(number);
         }
         fresh.derive(rows);
-        let shadowed = |epoch: &Epoch| -> Vec<RowNo> {
-            epoch.more.iter().flat_map(|more| more.shadowed.iter()).collect()
-        };
+        let shadowed =
+            |epoch: &Epoch| -> Vec<RowNo> { epoch.more.iter().flat_map(|more| more.shadowed.iter()).collect() };
         let kept = shadowed(self);
         let missing = shadowed(&fresh).iter().filter(|number| !kept.contains(number)).count();
         if missing > 0 {

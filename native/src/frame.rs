@@ -184,7 +184,7 @@ fn put_row(row: &Row, tail: &[u8], out: &mut Vec<u8>) {
 fn put_int(number: i64, out: &mut Vec<u8>) {
     let bytes = number.to_be_bytes();
     let (form, size) = match number {
-        0..=0x7F | -32..=-1 => (bytes[7], 0),
+        -32..=0x7F => (bytes[7], 0),
         0x80..=0xFF => (0xCC, 1),
         0x100..=0xFFFF => (0xCD, 2),
         0x1_0000..=0xFFFF_FFFF => (0xCE, 4),

@@ -6,6 +6,7 @@
 use hashbrown::HashMap;
 
 use crate::bytes::put_varint;
+use crate::epoch::Epoch;
 use crate::image::NO_DELETE;
 use crate::partition::{Delete, Partition};
 use crate::row::{Row, RowNo};
@@ -43,6 +44,8 @@ pub struct Frozen {
     strays: Vec<(i32, RowNo)>,
     /// The leader epoch that is being copied.
     open: Option<EpochCursor>,
+    /// The last leader epoch that is copied.
+    copied_to: Option<i32>,
 }
 
 impl Frozen {
@@ -57,45 +60,54 @@ impl Frozen {
     /// Copies about `left` rows, which counts them; returns whether all is copied. Nothing may
     /// change in between.
     pub fn go_on(&mut self, partition: &Partition, rows: &RowStore, left: &mut usize) -> bool {
-        while *left > 0 {
-            let copied = self.epochs.len() - usize::from(self.open.is_some());
-            let Some(entry) = partition.epochs.get(copied) else {
-                for (&number, epochs) in partition.strays.iter().flat_map(|strays| strays.iter()) {
-                    self.strays.extend(epochs.iter().map(|&epoch| (epoch, number)));
-                }
-                return true;
-            };
-            let mut cursor = self.open.take().unwrap_or_else(|| {
-                self.epochs.push(FrozenEpoch {
-                    epoch: entry.epoch,
-                    highest: entry.highest,
-                    offsets: Vec::new(),
-                    holders: Vec::new(),
-                    rows_begin: self.rows.len(),
-                });
-                EpochCursor::default()
-            });
-            *left = left.saturating_sub(1);
-            if let Some((offsets, holders)) = entry.slots.chunk(cursor.chunk) {
-                cursor.chunk += 1;
-                if let Some(copy) = self.epochs.last_mut() {
-                    copy.offsets.extend_from_slice(offsets);
-                    copy.holders.extend_from_slice(holders);
-                }
-                self.copy(entry.epoch, holders.iter().copied(), rows);
-                *left = left.saturating_sub(holders.len());
-                self.open = Some(cursor);
-                continue;
+        for entry in partition.epochs.above(self.copied_to) {
+            if !self.go_on_with(entry, rows, left) {
+                return false;
             }
-            let others = cursor.others.get_or_insert_with(|| entry.unreferenced.iter().collect::<Vec<_>>().into_iter());
-            let count = others.len().min(*left);
-            self.copy(entry.epoch, others.by_ref().take(count), rows);
-            *left -= count;
-            if others.len() > 0 {
-                self.open = Some(cursor);
-            }
+            self.copied_to = Some(entry.epoch);
         }
-        false
+        self.strays.extend(partition.strays.iter().map(|&(number, epoch)| (epoch, number)));
+        true
+    }
+
+    /// Copies some more of a leader epoch; returns whether all of it is copied.
+    fn go_on_with(&mut self, entry: &Epoch, rows: &RowStore, left: &mut usize) -> bool {
+        if *left == 0 {
+            return false;
+        }
+        *left -= 1;
+        let mut cursor = self.open.take().unwrap_or_else(|| {
+            self.epochs.push(FrozenEpoch {
+                epoch: entry.epoch,
+                highest: entry.highest,
+                offsets: Vec::new(),
+                holders: Vec::new(),
+                rows_begin: self.rows.len(),
+            });
+            EpochCursor::default()
+        });
+        while let Some((offsets, holders)) = entry.slots.chunk(cursor.chunk) {
+            if *left == 0 {
+                self.open = Some(cursor);
+                return false;
+            }
+            cursor.chunk += 1;
+            if let Some(copy) = self.epochs.last_mut() {
+                copy.offsets.extend_from_slice(offsets);
+                copy.holders.extend_from_slice(holders);
+            }
+            self.copy(entry.epoch, holders.iter().copied(), rows);
+            *left = left.saturating_sub(holders.len());
+        }
+        let others = cursor.others.get_or_insert_with(|| entry.unreferenced.iter().collect::<Vec<_>>().into_iter());
+        let count = others.len().min(*left);
+        self.copy(entry.epoch, others.by_ref().take(count), rows);
+        *left -= count;
+        let is_copied = others.len() == 0;
+        if !is_copied {
+            self.open = Some(cursor);
+        }
+        is_copied
     }
 
     /// Copies the rows of which `epoch` is the first leader epoch; each row has one.

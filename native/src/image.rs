@@ -2,12 +2,10 @@
 //!
 //! An image may come from a stranger: its cost and memory are in proportion to its bytes.
 
-use hashbrown::HashMap;
-
 use crate::bytes::Reader;
 use crate::epoch::Epoch;
 use crate::partition::{DELETE_OF_PARTITION_FINISHED, Delete};
-use crate::row::{FINISHED, NOT_FINISHED, NewRow, RowNo, read_row};
+use crate::row::{FINISHED, NOT_FINISHED, NewRow, read_row};
 use crate::state::State;
 
 pub const NO_DELETE: u8 = 0xFF;
@@ -147,20 +145,15 @@ pub fn take_over(image: ReadImage, state: &mut State) {
         new.row.partition = number;
         numbers.push(rows.insert(new));
     }
-    let mut strays: HashMap<RowNo, Vec<i32>> = HashMap::new();
-    partition.epochs.reserve_exact(image.epochs.len());
     for read in image.epochs {
         let mut entry = Epoch::new(read.epoch);
         entry.highest = read.highest;
         for (offset, ordinal) in read.slots {
             entry.slots.append(offset, numbers[ordinal]);
         }
-        partition.epochs.push(entry);
-        for ordinal in read.strays {
-            strays.entry(numbers[ordinal]).or_default().push(read.epoch);
-        }
+        partition.epochs.append(entry);
+        partition.strays.extend(read.strays.iter().map(|&ordinal| (numbers[ordinal], read.epoch)));
     }
-    partition.strays = (!strays.is_empty()).then(|| Box::new(strays));
     partition.derive(&numbers, rows);
     state.settle(number);
 }

@@ -9,7 +9,7 @@ use crate::frozen::Frozen;
 use crate::row::{Row, Tail};
 use crate::shard::pair;
 use crate::shared::Shared;
-use crate::state::State;
+use crate::state::{State, WalkPlace};
 
 /// Rows that are copied in one step: no reader waits for the shard longer than some 0.1 ms.
 const COPIED_AT_A_TIME: usize = 2_048;
@@ -17,7 +17,7 @@ const COPIED_AT_A_TIME: usize = 2_048;
 #[derive(Default)]
 struct Copies {
     /// The place in the state that is looked at next; `None`: one user partition alone is copied.
-    place: Option<usize>,
+    place: Option<WalkPlace>,
     open: Option<Frozen>,
     done: Vec<Option<Frozen>>,
     is_sorted: bool,
@@ -37,13 +37,13 @@ impl Copies {
                 }
                 self.done.push(Some(frozen));
             }
-            let Some(place) = self.place.as_mut().filter(|place| **place < state.places()) else { return true };
+            let Some(place) = &mut self.place else { return true };
             if left == 0 {
                 return false;
             }
-            self.open = state.frozen_at(*place);
-            *place += 1;
             left -= 1;
+            let Some(found) = state.frozen_at(place) else { return true };
+            self.open = found;
         }
     }
 
@@ -67,7 +67,7 @@ pub struct FrozenShard {
 
 impl FrozenShard {
     pub fn of_all(shared: Arc<Shared>) -> Self {
-        FrozenShard { shared, copies: Mutex::new(Copies { place: Some(0), ..Copies::default() }) }
+        FrozenShard { shared, copies: Mutex::new(Copies { place: Some(WalkPlace::default()), ..Copies::default() }) }
     }
 
     pub fn of_one(shared: Arc<Shared>, frozen: Frozen) -> Self {

@@ -49,6 +49,7 @@ pub struct OpenShards {
     opened: Arc<Mutex<Opened>>,
 }
 
+/// A panic leaves these tables whole: no entry is made by half.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -196,7 +197,8 @@ impl Open {
         if now_s > self.until_s || now_s.is_nan() || self.until_s.is_nan() {
             return None;
         }
-        let inner = self.core.locked();
+        // Python tells why there is none: a panic here would mark the other states that are held.
+        let inner = self.core.sound()?;
         (inner.position >= self.position).then_some(inner)
     }
 }

@@ -1,11 +1,11 @@
 //! All state of one user partition: its leader epochs and deletion, and the effect of events.
 
-use hashbrown::HashMap;
+use std::collections::BTreeSet;
 
 use crate::epoch::Epoch;
+use crate::epochs::Epochs;
 use crate::orders::Orders;
 use crate::row::{DELETE_FINISHED, DELETE_STARTED, FINISHED, NewRow, RowNo, STARTED, Tail, Uuid};
-use crate::row_set::RowSet;
 use crate::row_store::RowStore;
 use crate::verdict::{APPLIED, DUPLICATE, Reason, Remark, Verdict, rejected, remarked};
 
@@ -29,7 +29,8 @@ pub struct Update<'a> {
     pub custom: Option<&'a [u8]>,
 }
 
-pub type Strays = Option<Box<HashMap<RowNo, Vec<i32>>>>;
+/// Rows, and epochs that list them.
+pub type Strays = BTreeSet<(RowNo, i32)>;
 
 pub struct Partition {
     /// Name, topic id and partition in canonical record form.
@@ -39,10 +40,7 @@ pub struct Partition {
     pub counts: [u32; 3],
     pub size_bytes: i64,
     pub delete: Option<Delete>,
-    /// By rising leader epoch.
-    pub epochs: Vec<Epoch>,
-    /// Copies that are open.
-    pub open: RowSet,
+    pub epochs: Epochs,
     /// Epochs that still list a row although its repeated first record no longer names them.
     pub strays: Strays,
     /// Kept up to date only while a reader lists by page.
@@ -57,9 +55,8 @@ impl Partition {
             counts: [0; 3],
             size_bytes: 0,
             delete: None,
-            epochs: Vec::new(),
-            open: RowSet::default(),
-            strays: None,
+            epochs: Epochs::default(),
+            strays: Strays::new(),
             orders: None,
         }
     }
@@ -69,32 +66,16 @@ impl Partition {
     }
 
     #[inline]
-    fn place(&self, epoch: i32) -> Result<usize, usize> {
-        match self.epochs.last() {
-            Some(last) if last.epoch == epoch => Ok(self.epochs.len() - 1),
-            _ => self.epochs.binary_search_by_key(&epoch, |one| one.epoch),
-        }
-    }
-
-    #[inline]
     pub fn epoch(&self, epoch: i32) -> Option<&Epoch> {
-        self.place(epoch).ok().map(|at| &self.epochs[at])
+        self.epochs.get(epoch)
     }
 
     #[inline]
     pub fn epoch_mut(&mut self, epoch: i32) -> Option<&mut Epoch> {
-        self.place(epoch).ok().map(|at| &mut self.epochs[at])
+        self.epochs.get_mut(epoch)
     }
 
-    pub fn epoch_or_new(&mut self, epoch: i32) -> &mut Epoch {
-        let at = self.place(epoch).unwrap_or_else(|at| {
-            self.epochs.insert(at, Epoch::new(epoch));
-            at
-        });
-        &mut self.epochs[at]
-    }
-
-    pub fn strays_of(&self, number: RowNo) -> &[i32] {
+    pub fn strays_of(&self, number: RowNo) -> Vec<i32> {
         strays_in(&self.strays, number)
     }
 
@@ -119,7 +100,9 @@ impl Partition {
         }
         self.size_bytes += size;
         self.counts[STARTED as usize] += 1;
-        self.open.insert(number);
+        rows.totals.size_bytes += size;
+        rows.totals.counts[STARTED as usize] += 1;
+        rows.open.insert(number);
         if let Some(orders) = &mut self.orders {
             orders.added(number, rows, &[]);
         }
@@ -127,9 +110,13 @@ impl Partition {
     }
 
     fn list(&mut self, number: RowNo, epoch: i32, size: i64) {
-        let entry = self.epoch_or_new(epoch);
-        entry.unreferenced.insert(number);
-        entry.size_bytes += size;
+        if self.epochs.get(epoch).is_none() {
+            self.epochs.ensure(epoch);
+        }
+        if let Some(entry) = self.epochs.get_mut(epoch) {
+            entry.unreferenced.insert(number);
+            entry.size_bytes += size;
+        }
     }
 
     fn verdict_on_add(&self) -> Verdict {
@@ -151,7 +138,8 @@ impl Partition {
             return DUPLICATE;
         }
         let mut listed: Vec<i32> = current.ranges(rows.tail(number)).map(|range| range.0).collect();
-        listed.extend_from_slice(self.strays_of(number));
+        listed.extend(self.strays_of(number));
+        listed.sort_unstable();
         let named: Vec<i32> = new.row.ranges(&new.tail).map(|range| range.0).collect();
         let size = i64::from(new.row.size);
         let growth = size - i64::from(current.size);
@@ -164,29 +152,25 @@ impl Partition {
                 entry.size_bytes += growth;
             }
         }
-        for &epoch in named.iter().filter(|epoch| !listed.contains(epoch)) {
+        for &epoch in named.iter().filter(|epoch| listed.binary_search(epoch).is_err()) {
             self.list(number, epoch, size);
         }
-        self.keep_strays(number, strays);
+        self.forget_strays(number);
+        self.strays.extend(strays.into_iter().map(|epoch| (number, epoch)));
         let NewRow { row, tail } = new;
         *rows.get_mut(number) = row;
         rows.set_tail(number, tail);
         self.size_bytes += growth;
+        rows.totals.size_bytes += growth;
         if let Some(orders) = &mut self.orders {
-            orders.added(number, rows, strays_in(&self.strays, number));
+            orders.added(number, rows, &strays_in(&self.strays, number));
         }
         self.verdict_on_add()
     }
 
-    pub fn keep_strays(&mut self, number: RowNo, mut strays: Vec<i32>) {
-        strays.sort_unstable();
-        if !strays.is_empty() {
-            self.strays.get_or_insert_default().insert(number, strays);
-        } else if let Some(kept) = &mut self.strays {
-            kept.remove(&number);
-            if kept.is_empty() {
-                self.strays = None;
-            }
+    fn forget_strays(&mut self, number: RowNo) {
+        for epoch in self.strays_of(number) {
+            self.strays.remove(&(number, epoch));
         }
     }
 
@@ -241,7 +225,9 @@ impl Partition {
         if was_started {
             self.counts[STARTED as usize] -= 1;
             self.counts[FINISHED as usize] += 1;
-            self.open.remove(number);
+            rows.totals.counts[STARTED as usize] -= 1;
+            rows.totals.counts[FINISHED as usize] += 1;
+            rows.open.remove(number);
         } else if is_same {
             return DUPLICATE;
         }
@@ -267,7 +253,9 @@ impl Partition {
         let is_same = state_update(number, update, rows);
         self.counts[state as usize] -= 1;
         self.counts[DELETE_STARTED as usize] += 1;
-        self.open.remove(number);
+        rows.totals.counts[state as usize] -= 1;
+        rows.totals.counts[DELETE_STARTED as usize] += 1;
+        rows.open.remove(number);
         if state == DELETE_STARTED && is_same { DUPLICATE } else { APPLIED }
     }
 
@@ -275,28 +263,31 @@ impl Partition {
         let row = rows.get(number);
         let size = i64::from(row.size);
         let mut listed: Vec<i32> = row.ranges(rows.tail(number)).map(|range| range.0).collect();
-        listed.extend_from_slice(self.strays_of(number));
+        listed.extend(self.strays_of(number));
         for epoch in listed {
             if let Some(entry) = self.epoch_mut(epoch) {
                 entry.unreferenced.remove(number);
                 entry.size_bytes -= size;
+                entry.settle();
             }
         }
         if let Some(orders) = &mut self.orders {
             orders.removed(number, rows);
         }
-        self.keep_strays(number, Vec::new());
+        self.forget_strays(number);
         rows.remove(number);
         self.size_bytes -= size;
         self.counts[DELETE_STARTED as usize] -= 1;
+        rows.totals.size_bytes -= size;
+        rows.totals.counts[DELETE_STARTED as usize] -= 1;
         APPLIED
     }
 
     /// Stores a record of the partition's own deletion; every one is stored, as in Kafka. Returns
     /// the epochs whose rows are to be freed, if it ends the partition.
-    pub fn put_delete(&mut self, delete: Delete) -> (Verdict, Option<Vec<Epoch>>) {
+    pub fn put_delete(&mut self, delete: Delete, rows: &mut RowStore) -> (Verdict, Option<Epochs>) {
         let finishes = delete.state == DELETE_OF_PARTITION_FINISHED;
-        if self.delete == Some(delete) && !(finishes && !self.epochs.is_empty()) {
+        if self.delete == Some(delete) && (!finishes || self.epochs.is_empty()) {
             return (DUPLICATE, None);
         }
         let verdict = match (self.delete.map(|before| before.state), delete.state) {
@@ -307,14 +298,15 @@ impl Partition {
             _ => remarked(Remark::PartitionDeleteOutOfOrder),
         };
         self.delete = Some(delete);
-        (verdict, finishes.then(|| self.clear()))
+        (verdict, finishes.then(|| self.clear(rows)))
     }
 
-    fn clear(&mut self) -> Vec<Epoch> {
+    /// Takes all segments out; their rows are still there.
+    pub fn clear(&mut self, rows: &mut RowStore) -> Epochs {
+        rows.totals.subtract(self.counts, self.size_bytes);
         self.counts = [0; 3];
         self.size_bytes = 0;
-        self.open = RowSet::default();
-        (self.strays, self.orders) = (None, None);
+        (self.strays, self.orders) = (Strays::new(), None);
         std::mem::take(&mut self.epochs)
     }
 
@@ -326,16 +318,13 @@ impl Partition {
     }
 
     /// Fills in what an image does not hold.
-    pub fn derive(&mut self, numbers: &[RowNo], rows: &RowStore) {
+    pub fn derive(&mut self, numbers: &[RowNo], rows: &mut RowStore) {
         for &number in numbers {
             let row = rows.get(number);
             let size = i64::from(row.size);
             let is_indexed = row.state == FINISHED && !row.txn_index_empty;
             self.counts[row.state as usize] += 1;
             self.size_bytes += size;
-            if row.state == STARTED {
-                self.open.insert(number);
-            }
             for (epoch, first, _) in row.ranges(rows.tail(number)) {
                 if let Some(entry) = self.epoch_mut(epoch) {
                     entry.size_bytes += size;
@@ -346,21 +335,22 @@ impl Partition {
                 }
             }
         }
-        let strays: Vec<(RowNo, Vec<i32>)> =
-            self.strays.iter().flat_map(|strays| strays.iter()).map(|(&number, epochs)| (number, epochs.clone())).collect();
-        for (number, epochs) in strays {
-            for epoch in epochs {
-                self.list(number, epoch, i64::from(rows.get(number).size));
-            }
+        for (number, epoch) in self.strays.clone() {
+            self.list(number, epoch, i64::from(rows.get(number).size));
         }
-        for entry in &mut self.epochs {
+        for entry in self.epochs.iter_mut() {
             entry.derive(rows);
         }
+        rows.open_all(numbers);
+        rows.totals.add(self.counts, self.size_bytes);
     }
 }
 
-fn strays_in(strays: &Strays, number: RowNo) -> &[i32] {
-    strays.as_ref().and_then(|strays| strays.get(&number)).map_or(&[], Vec::as_slice)
+fn strays_in(strays: &Strays, number: RowNo) -> Vec<i32> {
+    match strays.is_empty() {
+        true => Vec::new(),
+        false => strays.range((number, i32::MIN)..=(number, i32::MAX)).map(|stray| stray.1).collect(),
+    }
 }
 
 /// Writes what `update` states into the row; returns whether the row said the same.

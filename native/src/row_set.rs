@@ -5,6 +5,8 @@ use hashbrown::HashSet;
 use crate::row::RowNo;
 
 const FEW_MAX: usize = 24;
+/// A set of many is made smaller when it has room for this many times its rows.
+const SPARSE: usize = 16;
 
 pub enum RowSet {
     Few(Vec<RowNo>),
@@ -50,6 +52,8 @@ impl RowSet {
                 let was_there = rows.remove(&row);
                 if rows.is_empty() {
                     *self = RowSet::default();
+                } else if rows.len() < rows.capacity() / SPARSE {
+                    rows.shrink_to(rows.len() * 2); // a walk costs as much as there is room
                 }
                 was_there
             }
@@ -81,6 +85,13 @@ impl RowSet {
         match self {
             RowSet::Few(rows) => rows.len(),
             RowSet::Many(rows) => rows.len(),
+        }
+    }
+
+    pub fn held_bytes(&self) -> usize {
+        match self {
+            RowSet::Few(rows) => rows.capacity() * size_of::<RowNo>(),
+            RowSet::Many(rows) => rows.allocation_size() + size_of_val(&**rows),
         }
     }
 

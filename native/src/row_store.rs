@@ -8,13 +8,41 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use crate::id_tables::IdTables;
-use crate::row::{NewRow, Row, RowNo, Tail, Uuid};
+use crate::row::{NewRow, Row, RowNo, STARTED, Tail, Uuid};
+use crate::row_set::RowSet;
 
 const BLOCK_ROWS: usize = 512;
 /// Rows whose tails stand in one table.
 const TAIL_ROWS: usize = 8192;
 
+/// Of all user partitions that are not deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Segments by state.
+    pub counts: [u64; 3],
+    pub size_bytes: i64,
+}
+
+impl Totals {
+    pub fn add(&mut self, counts: [u32; 3], size_bytes: i64) {
+        for (total, count) in self.counts.iter_mut().zip(counts) {
+            *total += u64::from(count);
+        }
+        self.size_bytes += size_bytes;
+    }
+
+    pub fn subtract(&mut self, counts: [u32; 3], size_bytes: i64) {
+        for (total, count) in self.counts.iter_mut().zip(counts) {
+            *total -= u64::from(count);
+        }
+        self.size_bytes -= size_bytes;
+    }
+}
+
 pub struct RowStore {
+    pub totals: Totals,
+    /// Copies that are open, also those of deleted partitions until they are freed.
+    pub open: RowSet,
     blocks: Vec<Vec<Row>>,
     free: Vec<RowNo>,
     count: usize,
@@ -26,6 +54,8 @@ pub struct RowStore {
 impl RowStore {
     pub fn new() -> Self {
         RowStore {
+            totals: Totals::default(),
+            open: RowSet::default(),
             blocks: Vec::new(),
             free: Vec::new(),
             count: 0,
@@ -132,11 +162,23 @@ impl RowStore {
         }
     }
 
+    /// Notes which of `numbers` are open copies.
+    pub fn open_all(&mut self, numbers: &[RowNo]) {
+        for &number in numbers {
+            if self.get(number).state == STARTED {
+                self.open.insert(number);
+            }
+        }
+    }
+
     pub fn remove(&mut self, number: RowNo) {
-        let (partition, uuid) = {
+        let (partition, uuid, state) = {
             let row = self.get(number);
-            (row.partition, row.uuid)
+            (row.partition, row.uuid, row.state)
         };
+        if state == STARTED {
+            self.open.remove(number);
+        }
         let hash = self.hash_of(partition, &uuid);
         if self.get(number).has_tail() {
             self.set_tail(number, Tail::default());
@@ -152,5 +194,6 @@ impl RowStore {
         self.blocks.len() * BLOCK_ROWS * size_of::<Row>()
             + self.ids.held_bytes()
             + self.tails.iter().map(HashTable::allocation_size).sum::<usize>()
+            + self.open.held_bytes()
     }
 }

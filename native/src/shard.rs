@@ -1,9 +1,9 @@
 //! The core as Python sees it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
@@ -11,11 +11,12 @@ use crate::apply::{Counts, Slice, Stop, Walk};
 use crate::bytes::Reader;
 use crate::image;
 use crate::listing::{FrozenShard, Listed, RowListing};
+use crate::lock::{caught, usable};
 use crate::lookups::OpenShards;
 use crate::many_images;
 use crate::partition::{Delete, Partition, Update};
 use crate::place::Place;
-use crate::row::{Row, RowNo, STARTED, Uuid, read_row};
+use crate::row::{Row, RowNo, Uuid, read_row};
 use crate::row_store::RowStore;
 use crate::shared::{Inner, Shared, Turn};
 use crate::state::State;
@@ -45,7 +46,9 @@ pub struct Core {
 impl Drop for Core {
     fn drop(&mut self) {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            std::mem::replace(&mut shared.only().state, State::new()).free_aside();
+            if let Some(inner) = shared.only() {
+                std::mem::replace(&mut inner.state, State::new()).free_aside();
+            }
         }
     }
 }
@@ -62,7 +65,7 @@ impl Core {
     }
 
     fn walk(&self) -> MutexGuard<'_, Walk> {
-        self.walk.lock().unwrap_or_else(PoisonError::into_inner)
+        usable(self.walk.lock())
     }
 
     fn of<T>(&self, key: &[u8], ask: impl FnOnce(&Partition, &RowStore) -> T) -> Option<T> {
@@ -118,7 +121,7 @@ impl Core {
             entries: Vec::new(),
             passed: Vec::new(),
         };
-        let (stop, place, stopped) = py.detach(|| {
+        let work = || {
             let mut walk = self.walk();
             let stop = slice.apply(&mut walk, &mut Turn::new(&self.shared));
             self.inner().position = slice.position;
@@ -126,18 +129,14 @@ impl Core {
             let timestamp = walk.closed.then_some(walk.timestamp);
             let stopped = (stop == Stop::Value).then(|| Slice::stopped_at(&walk, bytes)).flatten();
             (stop, (walk.at, walk.floor, last, timestamp), stopped)
-        });
+        };
+        let (stop, place, stopped) = py.detach(|| caught(work)).map_err(PyRuntimeError::new_err)?;
         let cut = |range: &std::ops::Range<usize>| PyBytes::new(py, &bytes[range.clone()]);
         let entries = PyList::new(py, slice.entries.iter().map(|one| (one.offset, one.verdict, cut(&one.value))))?;
         let passed = PyList::new(py, slice.passed.iter().map(|(offset, value)| (*offset, value.as_ref().map(cut))))?;
         let stopped = stopped.map(|(offset, value)| (offset, value.as_ref().map(cut)));
         let counts = &slice.counts;
-        let counts = (
-            counts.applied,
-            counts.control,
-            counts.missing,
-            counts.redelivered,
-        );
+        let counts = (counts.applied, counts.control, counts.missing, counts.redelivered);
         (stop as u8, slice.position, place, counts, entries, passed, stopped).into_pyobject(py)
     }
 
@@ -211,13 +210,7 @@ impl Core {
         Some(self.shown(py, &inner, number))
     }
 
-    fn next_with_txn_index<'py>(
-        &self,
-        py: Python<'py>,
-        key: &[u8],
-        epoch: i32,
-        offset: i64,
-    ) -> Option<Pair<'py>> {
+    fn next_with_txn_index<'py>(&self, py: Python<'py>, key: &[u8], epoch: i32, offset: i64) -> Option<Pair<'py>> {
         let mut inner = self.inner();
         let partition = inner.state.find(key)?;
         let (partition, rows) = inner.state.partition_and_rows(partition)?;
@@ -268,7 +261,9 @@ impl Core {
     }
 
     fn listing(&self, py: Python<'_>, key: &[u8], epoch: Option<i32>) -> RowListing {
-        py.detach(|| RowListing::new(self.of(key, |partition, rows| listed(partition, rows, epoch)).unwrap_or_default()))
+        py.detach(|| {
+            RowListing::new(self.of(key, |partition, rows| listed(partition, rows, epoch)).unwrap_or_default())
+        })
     }
 
     /// Returns whether there is anything to list.
@@ -326,7 +321,7 @@ impl Core {
         let Some(number) = inner.state.find(key) else { return Ok(None) };
         let Some((partition, rows)) = inner.state.partition_and_rows(number) else { return Ok(None) };
         let Some(mut orders) = partition.orders.take() else { return Ok(None) };
-        let found = orders.page(epoch, after, limit, rows, |number| partition.strays_of(number).to_vec());
+        let found = orders.page(epoch, after, limit, rows, |number| partition.strays_of(number));
         partition.orders = Some(orders);
         let Some(found) = found else { return Ok(None) };
         let shown = found.into_iter().map(|number| self.shown(py, &inner, number));
@@ -345,6 +340,7 @@ impl Core {
     /// Takes over the images of `content` from `start` on, each behind its length, until one is not
     /// whole, not usual, or has no key behind `after`. Returns where that one begins, how many were
     /// taken over, the last key, and the keys that are misplaced among `partition_count`.
+    #[expect(clippy::type_complexity, reason = "four answers")]
     fn import_images<'py>(
         &self,
         py: Python<'py>,
@@ -353,25 +349,29 @@ impl Core {
         after: &[u8],
         partition: u32,
         partition_count: Option<u32>,
-    ) -> (usize, usize, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>) {
+    ) -> PyResult<(usize, usize, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>)> {
         let bytes = content.as_bytes();
         let place = partition_count.map(|count| Place { partition, count });
-        let taken = py.detach(|| many_images::take_over(bytes, start, after, place, &self.shared));
+        let work = || many_images::take_over(bytes, start, after, place, &self.shared);
+        let taken = py.detach(|| caught(work)).map_err(PyRuntimeError::new_err)?;
         let misplaced = taken.misplaced.iter().map(|key| PyBytes::new(py, key)).collect();
-        (taken.stop, taken.count, PyBytes::new(py, &taken.last_key), misplaced)
+        Ok((taken.stop, taken.count, PyBytes::new(py, &taken.last_key), misplaced))
     }
 
     /// Replaces one user partition by its image; returns its key, or `None` for an image that no
     /// engine writes.
-    fn import_partition<'py>(&self, py: Python<'py>, image: &Bound<'py, PyBytes>) -> Option<Bound<'py, PyBytes>> {
+    fn import_partition<'py>(
+        &self,
+        py: Python<'py>,
+        image: &Bound<'py, PyBytes>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let bytes = image.as_bytes();
         let key = py.detach(|| {
-            let read = image::read(bytes)?;
+            let Some(read) = image::read(bytes) else { return Ok(None) };
             let key = read.key;
-            image::take_over(read, &mut self.inner().state);
-            Some(key)
-        })?;
-        Some(PyBytes::new(py, key))
+            caught(|| image::take_over(read, &mut self.inner().state)).map(|()| Some(key))
+        });
+        Ok(key.map_err(PyRuntimeError::new_err)?.map(|key| PyBytes::new(py, key)))
     }
 
     /// Returns key, leader epoch and watermark, where any copy was ever finished.
@@ -379,7 +379,7 @@ impl Core {
         let inner = self.inner();
         let mut found = Vec::new();
         for partition in inner.state.partitions() {
-            for entry in &partition.epochs {
+            for entry in partition.epochs.iter() {
                 if let Some(highest) = entry.highest {
                     found.push((PyBytes::new(py, &partition.key), entry.epoch, highest));
                 }
@@ -392,31 +392,16 @@ impl Core {
     fn totals(&self, py: Python<'_>) -> ((u64, u64, u64), i64, Option<i64>) {
         py.detach(|| {
             let inner = self.inner();
-            let (mut counts, mut size, mut oldest) = ([0_u64; 3], 0, None);
-            for partition in inner.state.partitions() {
-                for (total, count) in counts.iter_mut().zip(partition.counts) {
-                    *total += u64::from(count);
-                }
-                size += partition.size_bytes;
-                let of_open = partition.open.iter().map(|number| inner.state.rows.get(number).event_timestamp).min();
-                oldest = [oldest, of_open].into_iter().flatten().min();
-            }
-            (counts.into(), size, oldest)
+            let totals = inner.state.rows.totals;
+            (totals.counts.into(), totals.size_bytes, inner.state.open_rows().map(|row| row.event_timestamp).min())
         })
     }
 
-    /// Returns key and fault of each derived part that is not what it should be.
-    fn violations<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, String)> {
-        let inner = self.inner();
-        let rows = &inner.state.rows;
-        let mut found = Vec::new();
-        for partition in inner.state.partitions() {
-            let of_epochs = partition.epochs.iter().flat_map(|entry| entry.violations(rows));
-            let open = partition.rows(rows).filter(|&number| rows.get(number).state == STARTED).count();
-            let wrong_open = (open != partition.open.len()).then(|| format!("{} open copies are noted, there are {open}", partition.open.len()));
-            found.extend(of_epochs.chain(wrong_open).map(|fault| (PyBytes::new(py, &partition.key), fault)));
-        }
-        found
+    /// Returns each derived part that is not what it should be: the fault, and the key of the user
+    /// partition, unless it is one of all.
+    fn violations<'py>(&self, py: Python<'py>) -> Vec<(Option<Bound<'py, PyBytes>>, String)> {
+        let found = self.inner().state.violations();
+        found.into_iter().map(|(key, fault)| (key.map(|key| PyBytes::new(py, &key)), fault)).collect()
     }
 
     /// Forgets everything.

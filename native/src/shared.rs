@@ -5,8 +5,9 @@
 //! set gives the lock away at the edge of a record, where no record is applied by half.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
+use crate::lock::{UNUSABLE, usable};
 use crate::state::State;
 
 /// How often other threads are let go first, before the lock is asked for again: readers without
@@ -30,24 +31,28 @@ impl Shared {
         Shared { inner: Mutex::new(Inner { state, position: 0 }), waiting: AtomicUsize::new(0) }
     }
 
-    /// A panic leaves the state as it was at a record's edge or refused by `validate`; it is shown
-    /// once to the caller, and others go on.
+    /// Panics where a panic has left the state half changed.
     pub fn locked(&self) -> MutexGuard<'_, Inner> {
+        self.sound().unwrap_or_else(|| panic!("{UNUSABLE}"))
+    }
+
+    /// Returns the state; `None` where a panic has left it half changed.
+    pub fn sound(&self) -> Option<MutexGuard<'_, Inner>> {
         match self.inner.try_lock() {
-            Ok(found) => found,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Ok(found) => Some(found),
+            Err(TryLockError::Poisoned(_)) => None,
             Err(TryLockError::WouldBlock) => {
                 self.waiting.fetch_add(1, Ordering::Relaxed);
-                let found = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+                let found = self.inner.lock().ok();
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
                 found
             }
         }
     }
 
-    /// Returns the state alone, where nobody else has it.
-    pub fn only(&mut self) -> &mut Inner {
-        self.inner.get_mut().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the state alone, where nobody else has it, as `sound` does.
+    pub fn only(&mut self) -> Option<&mut Inner> {
+        self.inner.get_mut().ok()
     }
 
     fn is_awaited(&self) -> bool {
@@ -70,8 +75,7 @@ impl<'a> Turn<'a> {
     #[inline]
     pub fn state(&mut self) -> &mut State {
         let shared = self.shared;
-        let lock = || shared.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        &mut self.held.get_or_insert_with(lock).state
+        &mut self.held.get_or_insert_with(|| usable(shared.inner.lock())).state
     }
 
     /// Lets readers have the lock while nothing is changed.
@@ -91,5 +95,23 @@ impl<'a> Turn<'a> {
                 yields += 1;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::caught;
+
+    #[test]
+    fn state_is_given_up_when_code_panics_under_its_lock() {
+        let shared = Shared::new(State::new());
+        let work = |number: usize| caught(|| [0][Turn::new(&shared).state().count() + number]);
+        assert_eq!(work(0), Ok(0));
+        assert!(shared.sound().is_some());
+        assert!(work(1).is_err_and(|words| words.contains("the native core panicked: index out of bounds")));
+        assert!(shared.sound().is_none());
+        assert_eq!(work(0), Err(UNUSABLE.to_owned()));
+        assert_eq!(caught(|| shared.locked().position), Err(UNUSABLE.to_owned()));
     }
 }

@@ -100,9 +100,7 @@ impl TxnIndexSkips {
             found.push(format!("{name}: a stretch ends where no slot is"));
         }
         let is_missing = |&(offset, number): &(i64, RowNo)| {
-            offset < self.looked_to
-                && self.ends.get(offset) != Some(number)
-                && self.is_end(offset, number, slots, rows)
+            offset < self.looked_to && self.ends.get(offset) != Some(number) && self.is_end(offset, number, slots, rows)
         };
         let missing = slots.iter().filter(is_missing).count();
         if missing > 0 {

@@ -5,14 +5,16 @@ use std::hash::BuildHasher;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
-use crate::epoch::Epoch;
+use crate::ended::{EndedPartitions, EndedPlace};
+use crate::epochs::Epochs;
 use crate::frozen::Frozen;
 use crate::partition::{DELETE_OF_PARTITION_FINISHED, Delete, Partition};
-use crate::row_store::RowStore;
+use crate::row::{Row, STARTED};
+use crate::row_store::{RowStore, Totals};
 use crate::verdict::Verdict;
 
-/// Bytes of a deletion behind the key of an ended partition.
-const DELETE_BYTES: usize = 13;
+/// Rows of deleted partitions that are freed in one look.
+pub const FREED_AT_A_TIME: usize = 64;
 
 /// Rows that are freed without a thread.
 const FREED_AT_ONCE: usize = 10_000;
@@ -20,7 +22,14 @@ const FREED_AT_ONCE: usize = 10_000;
 #[derive(Default)]
 struct Doomed {
     partition: u32,
-    epochs: Vec<Epoch>,
+    epochs: Epochs,
+}
+
+/// How far a walk over all user partitions has come.
+#[derive(Default)]
+pub struct WalkPlace {
+    number: usize,
+    ended: EndedPlace,
 }
 
 pub struct State {
@@ -29,8 +38,7 @@ pub struct State {
     free_numbers: Vec<u32>,
     hasher: RandomState,
     by_key: HashTable<(u64, u32)>,
-    /// Key and deletion of partitions of which nothing else is left.
-    ended: HashTable<Box<[u8]>>,
+    ended: EndedPartitions,
     /// Epochs of deleted partitions, whose rows are freed in steps.
     doomed: Vec<Doomed>,
 }
@@ -43,7 +51,7 @@ impl State {
             free_numbers: Vec::new(),
             hasher: RandomState::default(),
             by_key: HashTable::new(),
-            ended: HashTable::new(),
+            ended: EndedPartitions::default(),
             doomed: Vec::new(),
         }
     }
@@ -57,8 +65,7 @@ impl State {
     }
 
     pub fn keys(&self) -> Vec<&[u8]> {
-        let ended = self.ended.iter().map(|one| &one[..one.len() - DELETE_BYTES]);
-        self.partitions().map(|partition| &*partition.key).chain(ended).collect()
+        self.partitions().map(|partition| &*partition.key).chain(self.ended.keys()).collect()
     }
 
     #[inline]
@@ -87,8 +94,7 @@ impl State {
 
     /// Returns the deletion of a partition of which nothing else is left.
     pub fn ended(&self, key: &[u8]) -> Option<Delete> {
-        let hash = self.hasher.hash_one(key);
-        self.ended.find(hash, |one| key_of(one) == key).map(|one| delete_of(one))
+        self.ended.get(key)
     }
 
     /// Returns the number of `key`, which may be new.
@@ -98,17 +104,20 @@ impl State {
         }
         let hash = self.hasher.hash_one(key);
         let mut partition = Box::new(Partition::new(key, 0));
-        if let Ok(entry) = self.ended.find_entry(hash, |one| key_of(one) == key) {
-            partition.delete = Some(delete_of(&entry.remove().0));
-        }
+        partition.delete = self.ended.remove(key);
+        let number = self.place(partition);
+        self.by_key.insert_unique(hash, (hash, number), |entry| entry.0);
+        number
+    }
+
+    /// Gives the partition a number that is free.
+    fn place(&mut self, mut partition: Box<Partition>) -> u32 {
         let number = self.free_numbers.pop().unwrap_or(self.partitions.len() as u32);
         partition.number = number;
-        if number as usize == self.partitions.len() {
-            self.partitions.push(Some(partition));
-        } else {
-            self.partitions[number as usize] = Some(partition);
+        match self.partitions.get_mut(number as usize) {
+            Some(place) => *place = Some(partition),
+            None => self.partitions.push(Some(partition)),
         }
-        self.by_key.insert_unique(hash, (hash, number), |entry| entry.0);
         number
     }
 
@@ -119,16 +128,11 @@ impl State {
         if delete.state != DELETE_OF_PARTITION_FINISHED || !partition.epochs.is_empty() {
             return;
         }
-        let mut ended = partition.key.to_vec();
-        ended.push(delete.state);
-        ended.extend_from_slice(&delete.broker.to_be_bytes());
-        ended.extend_from_slice(&delete.timestamp.to_be_bytes());
-        let hasher = &self.hasher;
-        let hash = hasher.hash_one(&*partition.key);
+        let hash = self.hasher.hash_one(&*partition.key);
         if let Ok(entry) = self.by_key.find_entry(hash, |entry| entry.1 == number) {
             entry.remove();
         }
-        self.ended.insert_unique(hash, ended.into_boxed_slice(), |one| hasher.hash_one(key_of(one)));
+        self.ended.insert(&partition.key, delete);
         self.partitions[number as usize] = None;
         self.free_numbers.push(number);
     }
@@ -136,47 +140,46 @@ impl State {
     pub fn put_delete(&mut self, key: &[u8], delete: Delete) -> Verdict {
         let number = self.ensure(key);
         let Some(partition) = &mut self.partitions[number as usize] else { return 0 };
-        let (verdict, epochs) = partition.put_delete(delete);
+        let (verdict, epochs) = partition.put_delete(delete, &mut self.rows);
         if let Some(epochs) = epochs {
             self.doom(number, epochs);
         }
         let number = self.find(key).unwrap_or(number);
         self.settle(number);
+        self.free_some(FREED_AT_A_TIME);
         verdict
     }
 
     /// Forgets all of `key`, but for the rows, which are freed in steps.
     pub fn drop_partition(&mut self, key: &[u8]) {
-        let hash = self.hasher.hash_one(key);
-        if let Ok(entry) = self.ended.find_entry(hash, |one| key_of(one) == key) {
-            entry.remove();
-        }
+        self.ended.remove(key);
         let Some(number) = self.find(key) else { return };
+        let hash = self.hasher.hash_one(key);
         if let Ok(entry) = self.by_key.find_entry(hash, |entry| entry.1 == number) {
             entry.remove();
         }
-        if let Some(partition) = self.partitions[number as usize].take() {
-            self.doomed.push(Doomed { partition: number, epochs: partition.epochs });
+        if let Some(mut partition) = self.partitions[number as usize].take() {
+            let epochs = partition.clear(&mut self.rows);
+            self.doomed.push(Doomed { partition: number, epochs });
         }
+        self.free_some(FREED_AT_A_TIME);
     }
 
     /// Gives the partition another number, so that rows of the former one answer nothing any more.
-    fn doom(&mut self, number: u32, epochs: Vec<Epoch>) {
+    fn doom(&mut self, number: u32, epochs: Epochs) {
         if epochs.is_empty() {
             return;
         }
         self.doomed.push(Doomed { partition: number, epochs });
-        let Some(mut partition) = self.partitions[number as usize].take() else { return };
+        let Some(partition) = self.partitions[number as usize].take() else { return };
         let hash = self.hasher.hash_one(&*partition.key);
-        let fresh = self.partitions.len() as u32;
-        partition.number = fresh;
-        self.partitions.push(Some(partition));
+        let fresh = self.place(partition);
         if let Ok(mut entry) = self.by_key.find_entry(hash, |entry| entry.1 == number) {
             entry.get_mut().1 = fresh;
         }
     }
 
-    /// Frees at most `count` rows of what was deleted.
+    /// Frees at most `count` rows and leader epochs of what was deleted.
     pub fn free_some(&mut self, mut count: usize) {
         while let Some(doomed) = self.doomed.last_mut() {
             let Some(entry) = doomed.epochs.last_mut() else {
@@ -196,24 +199,20 @@ impl State {
             if count == 0 {
                 return;
             }
-            doomed.epochs.pop();
+            doomed.epochs.drop_last();
+            count -= 1;
         }
     }
 
-    /// Returns how many places `frozen_at` knows.
-    pub fn places(&self) -> usize {
-        self.partitions.len() + self.ended.num_buckets()
-    }
-
-    /// Begins to copy the user partition at a place; some have none.
-    pub fn frozen_at(&self, place: usize) -> Option<Frozen> {
-        match self.partitions.get(place) {
-            Some(found) => found.as_ref().map(|one| Frozen::begin(&one.key, one.delete, one.row_count())),
-            None => {
-                let ended = self.ended.get_bucket(place - self.partitions.len())?;
-                Some(Frozen::begin(key_of(ended), Some(delete_of(ended)), 0))
-            }
+    /// Begins to copy the user partition at `place`, and moves it on; `Some(None)` where none is,
+    /// `None` behind the last place. Nothing may change in between.
+    pub fn frozen_at(&self, place: &mut WalkPlace) -> Option<Option<Frozen>> {
+        if let Some(found) = self.partitions.get(place.number) {
+            place.number += 1;
+            return Some(found.as_ref().map(|one| Frozen::begin(&one.key, one.delete, one.row_count())));
         }
+        let (key, delete) = self.ended.next(&mut place.ended)?;
+        Some(Some(Frozen::begin(key, Some(delete), 0)))
     }
 
     /// Begins to copy one user partition.
@@ -232,28 +231,41 @@ impl State {
         }
     }
 
+    /// Returns the open copies of user partitions that are there.
+    pub fn open_rows(&self) -> impl Iterator<Item = &Row> {
+        let is_there = |row: &&Row| self.partitions.get(row.partition as usize).is_some_and(Option::is_some);
+        self.rows.open.iter().map(|number| self.rows.get(number)).filter(is_there)
+    }
+
+    /// Returns what is wrong with what is derived, in words, with the key of its user partition.
+    pub fn violations(&self) -> Vec<(Option<Box<[u8]>>, String)> {
+        let (rows, mut found, mut totals, mut open) = (&self.rows, Vec::new(), Totals::default(), 0);
+        for partition in self.partitions() {
+            let of_epochs = partition.epochs.iter().flat_map(|entry| entry.violations(rows));
+            found.extend(of_epochs.map(|fault| (Some(partition.key.clone()), fault)));
+            totals.add(partition.counts, partition.size_bytes);
+            let started = partition.rows(rows).filter(|&number| rows.get(number).state == STARTED);
+            open += started.filter(|&number| rows.open.contains(number)).count();
+        }
+        if totals != rows.totals {
+            found.push((None, format!("{:?} are counted, there are {totals:?}", rows.totals)));
+        }
+        let noted = self.open_rows().count();
+        if noted != open || totals.counts[STARTED as usize] != open as u64 {
+            found.push((None, format!("{noted} open copies are noted, there are {open}")));
+        }
+        found
+    }
+
     pub fn held_bytes(&self) -> usize {
-        let of_epoch = |epoch: &Epoch| size_of::<Epoch>() + epoch.slots.held_bytes();
-        let of_partition = |partition: &Partition| {
-            size_of::<Partition>() + partition.key.len() + partition.epochs.iter().map(of_epoch).sum::<usize>()
-        };
+        let of_partition =
+            |partition: &Partition| size_of::<Partition>() + partition.key.len() + partition.epochs.held_bytes();
         self.rows.held_bytes()
             + self.by_key.allocation_size()
-            + self.ended.allocation_size()
+            + self.ended.held_bytes()
+            + self.doomed.iter().map(|doomed| doomed.epochs.held_bytes()).sum::<usize>()
+            + self.free_numbers.capacity() * 4
             + self.partitions.capacity() * 8
             + self.partitions().map(of_partition).sum::<usize>()
-    }
-}
-
-fn key_of(ended: &[u8]) -> &[u8] {
-    &ended[..ended.len() - DELETE_BYTES]
-}
-
-fn delete_of(ended: &[u8]) -> Delete {
-    let mut reader = crate::bytes::Reader::new(&ended[ended.len() - DELETE_BYTES..]);
-    Delete {
-        state: reader.u8().unwrap_or(0),
-        broker: reader.i32().unwrap_or(0),
-        timestamp: reader.i64().unwrap_or(0),
     }
 }

@@ -83,6 +83,11 @@ def engine_in_use(engine: ShardEngine | None = None) -> EngineIdentity:
     raise ConfigError(msg)
 
 
+def uses_core(engine: ShardEngine | None = None) -> bool:
+    """Return whether *engine* is the native core here; raises as `engine_in_use` does."""
+    return engine_in_use(engine).name is ShardEngine.NATIVE
+
+
 @cache
 def native_obstacle() -> tuple[str, bool]:
     """Return why the core cannot be used, empty if it can, and whether it is only missing."""

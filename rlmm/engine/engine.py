@@ -176,7 +176,7 @@ class Engine:
         except asyncio.CancelledError as error:
             clear_frames(error.__traceback__)  # cycles, out of the collector's sight with the rest
             raise
-        except Exception as error:
+        except (Exception, BaseExceptionGroup) as error:  # a group: the native core panicked
             self.refuse(PumpFailed, f"{what} failed: {first_of(error)!r}")
             raise
 

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import RlmmError
 from rlmm.log.files.files_log import FilesLog
-from rlmm.log.kafka.kafka_log import KafkaLog
-from rlmm.log.memory.memory_log import MemoryLog
-from rlmm.log.memory.topic import MemoryTopic
 from rlmm.snapshot.catalog import topics_remembered
 
 if TYPE_CHECKING:
@@ -75,6 +72,7 @@ async def open_files(
 
 async def open_kafka(settings: KafkaSettings, snapshots: Path | None = None) -> LogOpener:
     """Creates no topic where *snapshots* holds states of another one of the cluster."""
+    from rlmm.log.kafka.kafka_log import KafkaLog  # noqa: PLC0415  # not for other kinds of logs
 
     async def remember(cluster_id: str) -> frozenset[str]:
         if snapshots is None:
@@ -86,5 +84,8 @@ async def open_kafka(settings: KafkaSettings, snapshots: Path | None = None) -> 
 
 
 async def open_memory(partition_count: int | None) -> LogOpener:
+    from rlmm.log.memory.memory_log import MemoryLog  # noqa: PLC0415  # not for other kinds of logs
+    from rlmm.log.memory.topic import MemoryTopic  # noqa: PLC0415
+
     topic = MemoryTopic() if partition_count is None else MemoryTopic(partition_count)
     return LogOpener(MemoryLog(topic))

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError, HttpVersion10
 
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import InvalidArgument, NotFound, NotPermitted, RlmmError, TooBusy, UnknownMethod
 from rlmm.http import queries
 from rlmm.http.broker_files_routes import BrokerLogAnswers
@@ -23,7 +25,7 @@ from rlmm.http.queries import QUESTIONS
 from rlmm.http.refusals import headers_of, refused_view, status_of
 from rlmm.http.routes import BROKER_LOG, ROUTES, AccessRule, Route
 from rlmm.http.streaming import stream_segments
-from rlmm.metrics.page import MetricsPage
+from rlmm.metadata.core_panic import CorePanic
 from rlmm.views.readiness import liveness_view, readiness_view
 from rlmm.views.values import plain
 
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
     from rlmm.http.connections import Connections
     from rlmm.http.settings import HttpSettings
     from rlmm.metrics.http_statistics import HttpCounters
+    from rlmm.metrics.page import MetricsPage
     from rlmm.metrics.served_state import ServedState
+    from rlmm.views.values import View
 
     Answer = Callable[["AuthorizedRequest"], Awaitable[web.StreamResponse]]
 
@@ -72,8 +76,8 @@ class HttpApi:
         self._authorizer = authorizer
         self._figures = figures
         self._connections = connections
-        self._metrics = MetricsPage(sources, settings, figures)
-        self._document = document(sources.version, settings)
+        self._metrics: MetricsPage | None = None
+        self._document: View | None = None
         self._broker_log = BrokerLogAnswers(
             sources.broker_log, settings.slow_client_ms / 1_000, connections.turn
         )
@@ -128,7 +132,7 @@ class HttpApi:
         except (asyncio.CancelledError, ConnectionError):
             self._figures.count(path, 499)
             raise
-        except Exception:  # noqa: BLE001 - logged, and told as a fault
+        except (Exception, CorePanic):  # noqa: BLE001 - logged, and told as a fault
             _log.exception("a request for %s could not be answered", path)
             response = refusal(RlmmError("a fault of the service: its log says more"))
         self._figures.count(path, response.status)
@@ -194,9 +198,16 @@ class HttpApi:
         return response
 
     async def _show_metrics(self, asked: AuthorizedRequest) -> web.StreamResponse:
+        from rlmm.metrics.page import MetricsPage  # noqa: PLC0415  # not for a start
+
+        if self._metrics is None:
+            self._metrics = MetricsPage(self._sources, self._settings, self._figures)
         return await self._metrics.answer(asked.request)
 
     async def _openapi(self, asked: AuthorizedRequest) -> web.StreamResponse:
+        if self._document is None:
+            make = partial(document, self._sources.version, self._settings)
+            self._document = await in_own_thread("openapi", make)
         return answered(self._document)
 
     # ----------------------------------------------------------------------------- questions

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.http.parameters import TIMEOUT
 from rlmm.http.routes import NDJSON, ROUTES, AccessRule
-from rlmm.http.schemas import SCHEMAS, ref
+from rlmm.http.schemas import ref, schemas
 from rlmm.http.settings import HttpSettings
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _described(version: str) -> View:
         "info": {"title": "rlmm", "version": version, "description": _ABOUT},
         "paths": {route.path: {route.method.lower(): _operation(route)} for route in ROUTES},
         "components": {
-            "schemas": copy.deepcopy(dict(SCHEMAS)),
+            "schemas": copy.deepcopy(dict(schemas())),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }

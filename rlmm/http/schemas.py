@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import UNSET, Meta, UnsetType
@@ -94,17 +95,23 @@ _TYPES: Final = (
     PartitionDeleteOrNoneView, ReadyView, ReadTokenView, StatusView, BrokerPartitionsView,
     BrokerFilesView, ReadinessView, LivenessView, RefusedView,
 )  # fmt: skip
-SCHEMAS: Final[Mapping[str, Any]] = {
-    **components_of(_TYPES, "#/components/schemas/"),
-    "Segments": {"type": "array", "items": any_of("Segment", "Refused")},
-    "SegmentLine": any_of("Segment", "Refused", "SegmentsEnd"),
-    "Answers": {
-        "type": "object",
-        "properties": {"answers": {"type": "array", "items": any_of("SegmentOrNone", "Refused")}},
-        "required": ["answers"],
-        "additionalProperties": False,
-    },
-    "Bytes": {"description": "Bytes as they are in the file."},
-    "Text": {"type": "string"},
-    "Document": {"type": "object"},
-}
+
+
+@cache
+def schemas() -> Mapping[str, Any]:
+    """Return the schemas by name; they are generated when they are first asked for."""
+    answers = {"type": "array", "items": any_of("SegmentOrNone", "Refused")}
+    return {
+        **components_of(_TYPES, "#/components/schemas/"),
+        "Segments": {"type": "array", "items": any_of("Segment", "Refused")},
+        "SegmentLine": any_of("Segment", "Refused", "SegmentsEnd"),
+        "Answers": {
+            "type": "object",
+            "properties": {"answers": answers},
+            "required": ["answers"],
+            "additionalProperties": False,
+        },
+        "Bytes": {"description": "Bytes as they are in the file."},
+        "Text": {"type": "string"},
+        "Document": {"type": "object"},
+    }

@@ -108,7 +108,10 @@ async def open_metadata(
             await in_own_thread("folders", partial(require_apart, Path(folder), Path(snapshots)))
         if isinstance(log, (Path, str)):
             log = beside = await FilesLog.open(
-                Path(log), partition_count=partition_count, is_observer=is_observer
+                Path(log),
+                partition_count=partition_count,
+                is_observer=is_observer,
+                engine=chosen,
             )
             opened.push_async_callback(beside.close)
         if snapshots is not None:

@@ -8,6 +8,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 
 - `assignment`: The user partitions of a service, and the metadata partitions that it reads for
   them.
+- `core_panic`: The panic of the native core as an exception.
 - `decoding`: Record values to events, as tolerantly as Kafka's decoder and no more.
 - `derived`: Derived parts of a user partition's state.
 - `encoding`: Events to record values, byte for byte as Kafka's own serialiser writes them.

@@ -173,7 +173,10 @@ class NativeAnswers:
         yield  # the core frees the state in a thread of its own
 
     def validate(self) -> list[str]:
-        found = [f"{decode_partition_key(key)}: {fault}" for key, fault in self._core.violations()]
+        found = [
+            f"{'all' if key is None else decode_partition_key(key)}: {fault}"
+            for key, fault in self._core.violations()
+        ]
         for partition in self.partitions():
             image = self.partition_image(partition)
             assert image is not None

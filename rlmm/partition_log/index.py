@@ -49,7 +49,7 @@ class SegmentIndex:
     """Both indexes of a segment in memory: entries every *interval_bytes*, as Kafka makes them."""
 
     __slots__ = (
-        "_interval_bytes", "_last_indexed", "_time_offsets", "_times", "base_offset",
+        "_time_offsets", "_times", "base_offset", "interval_bytes", "last_indexed",
         "max_timestamp_ms", "max_timestamp_offset", "offsets",
     )  # fmt: skip
 
@@ -58,8 +58,9 @@ class SegmentIndex:
         self.offsets: array[int] = array("q")
         self.max_timestamp_ms = _NO_TIMESTAMP
         self.max_timestamp_offset = base_offset
-        self._interval_bytes = interval_bytes
-        self._last_indexed = 0
+        self.interval_bytes = interval_bytes
+        self.last_indexed = 0
+        """Where the last batch with an entry begins; the next one is due an interval behind it."""
         self._times: array[int] = array("q")
         self._time_offsets: array[int] = array("i")
 
@@ -73,7 +74,7 @@ class SegmentIndex:
             index._times.append(timestamp_ms)
             index._time_offsets.append(relative_offset)
         if index.offsets:
-            index._last_indexed = index.offsets[-1] & 0xFFFFFFFF
+            index.last_indexed = index.offsets[-1] & 0xFFFFFFFF
         if index._times:
             index.max_timestamp_ms = index._times[-1]
             index.max_timestamp_offset = base_offset + index._time_offsets[-1]
@@ -81,13 +82,23 @@ class SegmentIndex:
 
     def note(self, position: int, last_offset: int, max_timestamp_ms: int) -> None:
         """Take in the batch that starts at *position*; batches come in the order of the file."""
+        self.note_run(position, last_offset, max_timestamp_ms, last_offset)
+
+    def note_run(
+        self, position: int, last_offset: int, max_timestamp_ms: int, max_timestamp_offset: int
+    ) -> None:
+        """
+        Take in batches of which only the last, at *position*, may be due for an entry.
+
+        *max_timestamp_offset* is the last offset of the first of them with the largest timestamp.
+        """
         if max_timestamp_ms > self.max_timestamp_ms:
             self.max_timestamp_ms = max_timestamp_ms
-            self.max_timestamp_offset = last_offset
-        if position - self._last_indexed > self._interval_bytes:
+            self.max_timestamp_offset = max_timestamp_offset
+        if position - self.last_indexed > self.interval_bytes:
             self.offsets.append(last_offset - self.base_offset << 32 | position)
             self.note_time()
-            self._last_indexed = position
+            self.last_indexed = position
 
     def note_time(self) -> None:
         """Write down the largest timestamp so far, as every closing does; once is enough."""

@@ -97,8 +97,11 @@ class PartitionReader:
 
     def scanned_index(self, segment: Segment) -> SegmentIndex:
         """Build the index of *segment* from its batches; `LogDamaged` when one is not sound."""
-        interval = self._store.place.settings.index_interval_bytes
-        found = scan_file(segment.read, segment.size, segment.base_offset, interval)
+        place = self._store.place
+        interval = place.settings.index_interval_bytes
+        found = scan_file(
+            segment.read, segment.size, segment.base_offset, interval, in_core=place.in_core
+        )
         if found.damage is not None:
             raise LogDamaged(f"{segment.path}: {found.damage}, at offset {found.next_offset}")
         return found.index

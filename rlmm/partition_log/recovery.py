@@ -185,7 +185,9 @@ class Recovery:
     def _scan(self, segment: Segment) -> ScanResult:
         self._scanned_bytes += segment.size
         interval = self._place.settings.index_interval_bytes
-        return scan_file(segment.read, segment.size, segment.base_offset, interval)
+        return scan_file(
+            segment.read, segment.size, segment.base_offset, interval, in_core=self._place.in_core
+        )
 
     def _judge(self, segment: Segment, found: ScanResult, behind: int | None) -> bool:
         """Return whether the log ends where *found* does; raises when it may not be touched."""

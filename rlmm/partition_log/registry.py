@@ -55,7 +55,13 @@ class LogRegistry:
     """The partitions of one folder. Lives on one event loop; close it, or leave its `with`."""
 
     def __init__(
-        self, root: RootFolder, settings: LogSettings, disk: Disk, now_ms: Callable[[], int]
+        self,
+        root: RootFolder,
+        settings: LogSettings,
+        disk: Disk,
+        now_ms: Callable[[], int],
+        *,
+        in_core: bool = False,
     ) -> None:
         files_max = settings.open_files_max or open_files_max_by_limit()
         self._root = root
@@ -64,7 +70,7 @@ class LogRegistry:
         self._workers = LogThreads()
         self._descriptors = Descriptors(disk, files_max, read_only=root.is_read_only)
         self._place = LogPlace(
-            disk, self._descriptors, LoadedEntries(), settings, root.is_read_only
+            disk, self._descriptors, LoadedEntries(), settings, root.is_read_only, in_core
         )
         self._logs: dict[TopicPartition, asyncio.Future[PartitionLog]] = {}
         self._recovery_points = dict(root.recovery_points or {})
@@ -89,9 +95,11 @@ class LogRegistry:
         read_only: bool = False,
         disk: Disk = DISK,
         now_ms: Callable[[], int] = _wall_clock_ms,
+        in_core: bool = False,
     ) -> Self:
         """
-        Take the folder *root*, making it where there is none.
+        Take the folder *root*, making it where there is none. With *in_core* the native core, which
+        must be installed, scans files in a recovery.
 
         Raises `ConfigError` when it is in use, is a folder of something else or cannot be written,
         `LogUnavailable` when its disk is full. A read-only folder is unchanged and may be in use.
@@ -107,7 +115,7 @@ class LogRegistry:
             own.let_go()
             taking.add_done_callback(_give_back)
             raise
-        return cls(taking.result(), settings or LogSettings(), disk, now_ms)
+        return cls(taking.result(), settings or LogSettings(), disk, now_ms, in_core=in_core)
 
     async def __aenter__(self) -> Self:
         return self

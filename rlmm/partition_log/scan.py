@@ -1,4 +1,9 @@
-"""The scan of a `.log` file: by heads to find a place, with every CRC for a recovery."""
+"""
+The scan of a `.log` file: by heads to find a place, with every CRC for a recovery.
+
+With the native core a recovery takes sound batches in runs, without the interpreter's lock: several
+partitions are scanned at once. What a run does not fit is judged batch by batch, as without it.
+"""
 
 from __future__ import annotations
 
@@ -107,22 +112,39 @@ class ScanResult:
     holes: list[OffsetGap] = field(default_factory=list)
     """Offsets that the batches pass over; compaction leaves such."""
 
+    def enter(self, position: int, base_offset: int, leader_epoch: int) -> None:
+        """Note what changes with the batch at *position*: offsets that no batch has, the epoch."""
+        if base_offset > self.next_offset:
+            self.holes.append(OffsetGap(position, self.next_offset, base_offset))
+        if leader_epoch > self.latest_epoch:
+            self.epochs.append((leader_epoch, base_offset))
 
-def scan_file(read: Read, size: int, base_offset: int, index_interval_bytes: int) -> ScanResult:
-    """Check every batch of a file of *size* bytes, up to the first that is not sound."""
+    @property
+    def latest_epoch(self) -> int:
+        return self.epochs[-1][0] if self.epochs else -1
+
+
+def scan_file(
+    read: Read, size: int, base_offset: int, index_interval_bytes: int, *, in_core: bool
+) -> ScanResult:
+    """
+    Check every batch of a file of *size* bytes, up to the first that is not sound; by the native
+    core with *in_core*.
+    """
     found = ScanResult(SegmentIndex(base_offset, index_interval_bytes), base_offset)
-    backwards = scan_on(found, read, size)
+    backwards = scan_on(found, read, size, in_core=in_core)
     if backwards is not None:
-        return _before_jump(found, backwards, read, index_interval_bytes)
+        return _before_jump(found, backwards, read, in_core=in_core)
     return found
 
 
-def scan_on(found: ScanResult, read: Read, size: int) -> int | None:
+def scan_on(found: ScanResult, read: Read, size: int, *, in_core: bool = False) -> int | None:
     """Check the batches from where *found* stops; return a base offset that falls, if one does."""
     while found.stop < size and found.damage is None:
         position = found.stop
         chunk = read(min(_CHUNK_BYTES, size - position), position)
-        backwards = _take_batches(found, chunk)
+        taken = _take_runs(found, chunk) if in_core else 0
+        backwards = _take_batches(found, chunk, taken)
         if backwards is not None:
             return backwards
         if found.stop > position or found.damage is not None:
@@ -136,9 +158,7 @@ def scan_on(found: ScanResult, read: Read, size: int) -> int | None:
     return None
 
 
-def _before_jump(
-    found: ScanResult, offset: int, read: Read, index_interval_bytes: int
-) -> ScanResult:
+def _before_jump(found: ScanResult, offset: int, read: Read, *, in_core: bool) -> ScanResult:
     """
     Judge a base offset *offset* that lies below the batches before it.
 
@@ -154,7 +174,8 @@ def _before_jump(
     if not jumps:
         return found
     position, first_offset, next_offset = jumps[0]
-    found = scan_file(read, position, found.index.base_offset, index_interval_bytes)
+    index = found.index
+    found = scan_file(read, position, index.base_offset, index.interval_bytes, in_core=in_core)
     found.damage = f"base offset {next_offset}, expected {first_offset}"
     return found
 
@@ -167,12 +188,40 @@ def _claimed_bytes(chunk: bytes) -> int:
     return LENGTH_FROM + length if length >= LENGTH_MIN else 0
 
 
-def _take_batches(found: ScanResult, chunk: bytes) -> int | None:
-    """Take the whole batches of *chunk* at the scan's position; return an offset that falls."""
-    position = found.stop
+def _take_runs(found: ScanResult, chunk: bytes) -> int:
+    """
+    Take runs of sound batches at the scan's position, up to one that has to be judged; return how
+    many bytes of *chunk* they are.
+    """
+    from rlmm.records.native_walk import batch_runs  # noqa: PLC0415  # it may not be installed
+
+    position, index = found.stop, found.index
+    mark = index.last_indexed - position
+    for run in batch_runs(chunk, 0, mark, index.interval_bytes):
+        last_offset = run.next_offset - 1
+        is_falling = run.base_offset < found.next_offset
+        if is_falling or last_offset - index.base_offset > RELATIVE_OFFSET_MAX:
+            break
+        if found.stop == 0:
+            found.born_ms = HEADER.unpack_from(chunk)[8]
+        found.enter(found.stop, run.base_offset, run.leader_epoch)
+        index.note_run(
+            position + run.last_start, last_offset, run.max_timestamp_ms, run.max_timestamp_offset
+        )
+        found.stop = position + run.stop
+        found.next_offset = run.next_offset
+    return found.stop - position
+
+
+def _take_batches(found: ScanResult, chunk: bytes, start: int = 0) -> int | None:
+    """
+    Take the whole batches of *chunk*, the first at byte *start* and at the scan's position; return
+    an offset that falls.
+    """
+    position = found.stop - start
     note = found.index.note
-    epoch = found.epochs[-1][0] if found.epochs else -1
-    for batch in walk(chunk):
+    epoch = found.latest_epoch
+    for batch in walk(chunk, start):
         if not isinstance(batch, Batch):
             if isinstance(batch, DamagedBatch):
                 found.damage = f"{batch.reason}: {batch.detail}"
@@ -182,15 +231,12 @@ def _take_batches(found: ScanResult, chunk: bytes) -> int | None:
         if batch.last_offset - found.index.base_offset > RELATIVE_OFFSET_MAX:
             found.damage = f"base offset {batch.base_offset} cannot be in this segment"
             return None
-        if batch.base_offset > found.next_offset:
-            hole = OffsetGap(position + batch.start, found.next_offset, batch.base_offset)
-            found.holes.append(hole)
+        if batch.base_offset > found.next_offset or batch.leader_epoch > epoch:
+            found.enter(position + batch.start, batch.base_offset, batch.leader_epoch)
+            epoch = found.latest_epoch
         if position + batch.start == 0:
             found.born_ms = batch.max_timestamp_ms
         note(position + batch.start, batch.last_offset, batch.max_timestamp_ms)
-        if batch.leader_epoch > epoch:
-            epoch = batch.leader_epoch
-            found.epochs.append((epoch, batch.base_offset))
         found.stop = position + batch.stop
         found.next_offset = batch.next_offset
     return None

@@ -89,3 +89,5 @@ class LogPlace(NamedTuple):
     loaded: LoadedEntries
     settings: LogSettings
     is_read_only: bool
+    in_core: bool = False
+    """Whether the native core scans files."""

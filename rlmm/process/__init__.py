@@ -3,6 +3,7 @@ The process of `rlmm serve`: built from a configuration, run under one task grou
 
 May be imported by `rlmm.cli`, `rlmm_demo`.
 
+- `later_imports`: Imports that a start does without, made behind it.
 - `run`: Opens the logs, runs the parts, and ends them in order at a signal.
 - `snapshot_once`: Reads each log to its end, writes snapshots and ends.
 - `systemd`: Notifies systemd of readiness, status and liveness.

@@ -18,7 +18,6 @@ from rlmm.engine.plan import AssignmentWatch, EnginePlan, open_files, open_kafka
 from rlmm.errors import ConfigError
 from rlmm.http.server import HttpServer
 from rlmm.http.settings import FILE_NAME, NO_FILE
-from rlmm.kafka_client.offsets.log_ends import LastStableOffsets
 from rlmm.partition_log.descriptors import open_files_max_by_limit
 from rlmm.sidecar.cluster_discovery import ProcessEngines, require_no_tables
 from rlmm.sidecar.clusters import Clusters
@@ -186,6 +185,9 @@ def broker_log_of(configuration: LoadedConfiguration) -> BrokerLog | None:
     settings = configuration.config.broker_log
     if not settings.folders:
         return None
+    # Not for services that serve no log folder.
+    from rlmm.kafka_client.offsets.log_ends import LastStableOffsets  # noqa: PLC0415
+
     timeout_s = settings.ask_timeout_ms / 1_000
     return BrokerLog(
         settings, LastStableOffsets(_cluster_of_stable_offsets(configuration.config), timeout_s)

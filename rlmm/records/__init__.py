@@ -13,5 +13,6 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 
 - `header`: The header of a record batch, and the judgement of bytes that are no whole and sound
   batch.
+- `native_walk`: The walk by the native core, batch by batch or in runs.
 - `singles`: Runs of batches that hold one event each, read in one go.
 """

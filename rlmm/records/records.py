@@ -18,9 +18,8 @@ and a header key that is no UTF-8 is no damage.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
-
-from aiokafka.record.default_records import DefaultRecordBatch
 
 from rlmm.records.compression import last_of
 from rlmm.records.damage import DamagedRecords, DamageReason
@@ -28,6 +27,8 @@ from rlmm.records.header import HEADER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+
+    from aiokafka.record.default_records import DefaultRecordBatch
 
 PADDING_BYTES = 64
 """Bytes of ours that must lie behind a batch given to the compiled reader; it may touch 20."""
@@ -45,6 +46,14 @@ _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 # What a reader of untrusted bytes may raise; CorruptRecordException is a RuntimeError.
 _READER_ERRORS = (ArithmeticError, LookupError, MemoryError, RuntimeError, ValueError)
+
+
+@cache
+def compiled_reader() -> type[DefaultRecordBatch]:
+    """Import aiokafka with the first batch that needs its reader: a start needs none."""
+    from aiokafka.record.default_records import DefaultRecordBatch  # noqa: PLC0415  # not for a start
+
+    return DefaultRecordBatch
 
 
 class Record(NamedTuple):
@@ -103,7 +112,7 @@ def compiled_values(batch: memoryview, base_offset: int, last_offset: int) -> Ba
     values: list[bytes | None] = []
     previous = base_offset - 1
     try:
-        for record in DefaultRecordBatch(batch):
+        for record in compiled_reader()(batch):
             offset = record.offset
             if not previous < offset <= last_offset:
                 return None
@@ -121,7 +130,7 @@ def compiled_records(section: RecordSection) -> list[Record] | None:
     records: list[Record] = []
     previous = section.base_offset - 1
     try:
-        for record in DefaultRecordBatch(section.batch):
+        for record in compiled_reader()(section.batch):
             if not previous < record.offset <= section.last_offset:
                 return None
             previous, timestamp_ms = record.offset, record.timestamp

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import google_crc32c
-from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from rlmm.errors import InvalidArgument
 from rlmm.records.batch import TimestampType
@@ -34,6 +34,8 @@ from rlmm.records.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 NO_TIMESTAMP = -1
 NO_LEADER_EPOCH = -1
@@ -159,8 +161,18 @@ def build_control_batch(
     )
 
 
+@cache
+def compiled_builder() -> type[DefaultRecordBatchBuilder]:
+    """Import aiokafka with the first batch that is made: a start makes none."""
+    from aiokafka.record.default_records import (  # noqa: PLC0415  # not for a start
+        DefaultRecordBatchBuilder,
+    )
+
+    return DefaultRecordBatchBuilder
+
+
 def _encode(records: Sequence[Record], base_offset: int, last_offset: int) -> bytes:
-    builder = DefaultRecordBatchBuilder(
+    builder = compiled_builder()(
         magic=MAGIC,
         compression_type=0,
         is_transactional=0,

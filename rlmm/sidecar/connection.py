@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.access.peer_credentials import address_of
 from rlmm.errors import PartFailed, ProtocolError, RlmmError, TooBusy
+from rlmm.metadata.core_panic import CorePanic
 from rlmm.sidecar.answer_writes import AnswerWrites
 from rlmm.sidecar.frame_answers import FrameAnswers
 from rlmm.sidecar.session import ClientSession
@@ -71,8 +72,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         *entered* returns whether there is room; *left* is called at the connection's end, *greeted*
         when its hello was answered. Without *readers* the event loop reads the socket.
         """
-        self._context = context
-        self._figures = context.figures
+        self._context, self._figures = context, context.figures
         self._peer_of = peer_of
         self._entered, self._left, self._said_hello = entered, left, greeted
         self._readers = readers or BY_LOOP
@@ -281,7 +281,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                 request_id = id_of(request)
             self._figures.refuse(method, error)
             return refusal_frame(request_id, error)
-        except Exception as error:  # noqa: BLE001 - one request of one client must not end all
+        except (Exception, CorePanic) as error:  # noqa: BLE001 - one request must not end all
             return self._failed(request_id, method, error)
         self._figures.answered[method] += 1
         return frame
@@ -310,11 +310,11 @@ class ClientConnection(asyncio.BufferedProtocol):
         except RlmmError as error:
             self._figures.refuse(method, error)
             frame = refusal_frame(request_id, error)
-        except Exception as error:  # noqa: BLE001 - as above
+        except (Exception, CorePanic) as error:  # noqa: BLE001 - as above
             frame = self._failed(request_id, method, error)
         self._answers.write_later(frame)
 
-    def _failed(self, request_id: int | None, method: str | None, error: Exception) -> bytes:
+    def _failed(self, request_id: int | None, method: str | None, error: BaseException) -> bytes:
         _log.error("a request failed: %s", method, exc_info=error)
         refusal = PartFailed(f"{method} failed of a fault of the service: {type(error).__name__}")
         self._figures.refuse(method, refusal)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rlmm.metadata.core_panic import CorePanic
 from rlmm.sidecar.dispatch import RequestLimits
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ class FrameAnswers:
         answer = self._answer
         if answer is None:
             return None
-        found = answer(data, now_s, self._lookups_max, self._answer_bytes_max)
+        try:
+            found = answer(data, now_s, self._lookups_max, self._answer_bytes_max)
+        except CorePanic:
+            return None  # what is left of the core is met by the session, and refused there
         if found is None:
             return None
         frame, method, lookups = found

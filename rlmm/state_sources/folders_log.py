@@ -11,6 +11,7 @@ import math
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from rlmm.base.native_core import uses_core
 from rlmm.errors import LogDamaged, LogError, LogUnavailable
 from rlmm.log.files.log_folder import TOPIC
 from rlmm.log.protocol import LogBounds, LogIdentity
@@ -62,7 +63,7 @@ class FoldersLog:
         every = {one for folders in self._copies.folders.values() for one in folders}
         registries: dict[Path, LogRegistry] = {}
         for root in sorted({folder.parent for folder in every}):
-            registries[root] = await LogRegistry.open(root, read_only=True)
+            registries[root] = await LogRegistry.open(root, read_only=True, in_core=uses_core())
             self._closing.push_async_callback(registries[root].close)
 
         async def opened(place: int, folder: Path) -> PartitionLog | LogError:

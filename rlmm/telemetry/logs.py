@@ -1,5 +1,6 @@
 """
-Logs: lines for people on a terminal, else one JSON object a line. Only this module uses structlog.
+Logs: lines for people on a terminal, else one JSON object a line. Only this module uses structlog,
+for people.
 
 A record that cannot be formatted is written in another form, never dropped; a line that cannot be
 written is counted.
@@ -16,14 +17,12 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
-
-import structlog
 
 from rlmm.base.log_context import IS_ANSWER, bound_fields
 from rlmm.base.visible_text import visible
 from rlmm.errors import InvalidArgument
+from rlmm.telemetry.json_lines import JsonLineFormatter, time_of
 from rlmm.telemetry.line_thread import LineThread
 from rlmm.telemetry.repeats import LineKind, RepeatedLines
 from rlmm.telemetry.settings import LogFormat, LoggingSettings, LogLevel
@@ -37,9 +36,6 @@ if TYPE_CHECKING:
 
 _TICK_S = 1.0
 """How often windows of repeats are looked at when nothing is logged."""
-_FIRST = ("time", "level", "logger", "message")
-_NEXT = ("cluster", "cluster_id", "metadata_partition", "offset")
-"""Fields that stand in front of others, in every line that has them."""
 _INDENT = "    "
 """Stands before each line of a traceback: none of them can pass for a line of the log."""
 
@@ -236,47 +232,34 @@ def _is_terminal(stream: LineStream | None) -> bool:
 
 
 def _formatter(form: LogFormat, stream: LineStream) -> logging.Formatter:
-    is_terminal = _is_terminal(stream)
+    if is_json(form, stream):
+        return JsonLineFormatter()
+    import structlog  # noqa: PLC0415  # not for lines that programs read; it imports rich
+
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.ExtraAdder(),
         structlog.stdlib.add_log_level,
         _stamp,
     ]
-    last: list[structlog.typing.Processor]
-    if is_json(form, stream):
-        last = [
-            structlog.processors.format_exc_info,
-            structlog.processors.EventRenamer("message"),
-            _ordered,
-            structlog.processors.JSONRenderer(),
-        ]
-    else:
-        last = [
-            structlog.processors.format_exc_info,
-            _visible,
-            structlog.dev.ConsoleRenderer(
-                colors=is_terminal and not os.environ.get("NO_COLOR"),
-                timestamp_key="time",
-                pad_event_to=0,
-            ),
-        ]
-    remove = structlog.stdlib.ProcessorFormatter.remove_processors_meta
-    return structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[remove, *last])
+    last: list[structlog.typing.Processor] = [
+        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+        structlog.processors.format_exc_info,
+        _visible,
+        structlog.dev.ConsoleRenderer(
+            colors=_is_terminal(stream) and not os.environ.get("NO_COLOR"),
+            timestamp_key="time",
+            pad_event_to=0,
+        ),
+    ]
+    return structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=last)
 
 
 def _stamp(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Add time and logger of the record; last, so that no bound field hides them."""
     record: logging.LogRecord = event["_record"]
-    at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-    event["time"] = at.replace("+00:00", "Z")
+    event["time"] = time_of(record)
     event["logger"] = record.name
     return event
-
-
-def _ordered(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Order the fields: common ones first, then the source of the line."""
-    first = [*_FIRST, *(name for name in _NEXT if name in event)]
-    return {**{name: event[name] for name in first}, **event}
 
 
 def _visible(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
@@ -12,10 +15,13 @@ from click.testing import CliRunner
 from rlmm.metadata import python_shard
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.fast_decoding import cut
+from rlmm.metadata.native_partitions import verdict_of
 from rlmm.metadata.partition_state import PartitionState
 from rlmm.metadata.verdicts import APPLIED, Undecodable, UndecodableReason
 from rlmm.records.damage import DamageReason
+from tests.support.engine.chosen import needs_native
 from tests.support.fuzzing import cases, fuzz
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
@@ -37,10 +43,64 @@ def test_readers_when_fed_damaged_bytes_never_crash(workers: str, count: str) ->
     code, output = run("--workers", workers, "--count", count, "--seed", "7")
     assert code == 0, output
     assert "0 crashes" in output
-    for kind in cases.KINDS:
+    for kind in fuzz.KINDS["all"]:
         assert f"cases: {kind}" in output
     for reached in ("decoded: SegmentMetadata", "events applied", "image accepted", "walk: batch"):
         assert reached in output
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("workers", "count"),
+    [
+        ("1", "5000"),
+        pytest.param("2", "500000", marks=[pytest.mark.long, pytest.mark.timeout(3_600)]),
+    ],
+    ids=["short", "long"],
+)
+def test_both_engines_when_fed_damaged_bytes_say_the_same(workers: str, count: str) -> None:
+    """The native core and the reference engine differ in no report, answer or image."""
+    code, output = run("--workers", workers, "--count", count, "--seed", "9", "--of", "both")
+    assert code == 0, output
+    for reached in ("events applied", "damage", "asked", "image taken", "image refused"):
+        assert f"both: {reached}" in output
+
+
+@needs_native
+def test_difference_when_planted_between_the_engines_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A verdict, an answer or an image of one engine that the other does not give is a crash."""
+    from rlmm.metadata import native_shard  # noqa: PLC0415 - it may not be built
+
+    def without_remarks(number: int) -> Verdict:
+        return verdict_of(number & 0xFF if number & 0xFF == 0 else number)
+
+    monkeypatch.setattr(native_shard, "verdict_of", without_remarks)
+    code, output = run("--count", "2000", "--seed", "5", "--of", "both")
+    assert code == 1
+    assert "AssertionError: report: entries is" in output
+    assert "--of both" in output
+    monkeypatch.undo()
+    monkeypatch.setattr(native_shard.NativeShard, "epoch_view", lambda *_: None)
+    code, output = run("--count", "2000", "--seed", "5", "--of", "both")
+    assert code == 1
+    assert "differs: None, should be EpochLookup" in output
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7_200)
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo, to build the native core")
+def test_native_core_under_the_address_sanitizer_when_fed_damaged_bytes_breaks_nothing() -> None:
+    """No overflow, no panic, no access beside what was allocated, and every rule kept."""
+    done = subprocess.run(
+        ["sh", "tools/fuzz_native.sh", "1000000", "7"],
+        cwd=tree.ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode == 77:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"seed (7): Reached", done.stdout) == ["7", "7"]
 
 
 def test_crash_when_planted_is_found_and_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,12 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from rlmm.base.native_core import ShardEngine
 from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotPublishable
 from rlmm.metadata import open_record_set
 from rlmm.metadata.encoding import encode
+from rlmm.metadata.engines import shard_type
 from rlmm.metadata.python_shard import EPOCHS_FEW, PythonShard
 from rlmm.metadata.record_layout import EPOCHS_MAX
 from rlmm.metadata.report import Tally
@@ -23,7 +25,7 @@ from rlmm.records.compression import Compression
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
 from tests.support.builders import finished, started
-from tests.support.engine.chosen import ChosenShard
+from tests.support.engine.chosen import ChosenShard, needs_native
 from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, World, until_open
 from tests.support.records.hostile_sets import (
@@ -48,14 +50,18 @@ STEPS_MIN = {"60000 tiny records": 60_000 // APPLIED_AT_ONCE_MAX, "500000 header
 ANY_HISTORY = EngineSettings(memory=ROOM, pump=PumpSettings(undecodable_share_max=1))
 
 
+ENGINES = [ShardEngine.PYTHON, pytest.param(ShardEngine.NATIVE, marks=needs_native)]
+on_both_engines = pytest.mark.parametrize("engine", ENGINES, ids=str)
+
+
 def range_of(count: int) -> dict[int, int]:
     """Return *count* leader epochs, each of one offset."""
     return {number: number for number in range(count)}
 
 
-def step_by_step(data: bytes, make: type[PythonShard] = ChosenShard) -> tuple[PythonShard, int]:
+def step_by_step(data: bytes, engine: ShardEngine) -> tuple[PythonShard, int]:
     """Apply *data* with as little as possible in each call; return the shard and the calls."""
-    shard, given_set, calls, is_complete = make(0), RecordSet(0, data), 0, False
+    shard, given_set, calls, is_complete = shard_type(engine)(0), RecordSet(0, data), 0, False
     while not is_complete:
         position, before_s = shard.position, time.thread_time()
         report = shard.apply(given_set, is_over=lambda: True)
@@ -67,10 +73,13 @@ def step_by_step(data: bytes, make: type[PythonShard] = ChosenShard) -> tuple[Py
     return shard, calls
 
 
+@on_both_engines
 @pytest.mark.parametrize("shape", SHAPES)
-def test_record_set_when_it_stands_for_much_work_then_each_step_is_short(shape: str) -> None:
+def test_record_set_when_it_stands_for_much_work_then_each_step_is_short(
+    shape: str, engine: ShardEngine
+) -> None:
     """No step takes long, and every record has its named outcome."""
-    shard, calls = step_by_step(SHAPES[shape]())
+    shard, calls = step_by_step(SHAPES[shape](), engine)
     statistics = shard.statistics()
     assert statistics.undecodable_by_reason == OUTCOMES.get(shape, {})
     assert statistics.tally.offsets == shard.position
@@ -86,6 +95,7 @@ MADE: dict[str, Callable[[int], bytes]] = {
 }
 
 
+@on_both_engines
 @given(
     st.lists(
         st.tuples(st.sampled_from(sorted(MADE)), st.integers(1, 1_000), st.integers(1, 50)),
@@ -96,13 +106,13 @@ MADE: dict[str, Callable[[int], bytes]] = {
     st.sampled_from(Compression),
 )
 def test_record_set_when_applied_step_by_step_then_has_the_same_effect(
-    runs: list[tuple[str, int, int]], header_count: int, codec: Compression
+    engine: ShardEngine, runs: list[tuple[str, int, int]], header_count: int, codec: Compression
 ) -> None:
     """Steps change neither the state nor any count, and none is long."""
     values = [MADE[kind](size) for kind, size, count in runs for _ in range(count)]
     data = packed(codec, *values, headers=headers(header_count))
-    shard, _ = step_by_step(data)
-    at_once = ChosenShard(0)
+    shard, _ = step_by_step(data, engine)
+    at_once = PythonShard(0)
     assert at_once.apply(RecordSet(0, data)).complete
     assert shard.image() == at_once.image()
     assert shard.statistics() == at_once.statistics()
@@ -117,7 +127,7 @@ def test_large_batch_when_its_records_are_used_up_then_are_those_of_the_batch(
     expected = ChosenShard(0)
     expected.apply(RecordSet(0, data))
     monkeypatch.setattr(open_record_set, "_FREED_AT_ONCE_MAX", 3)
-    shard, _ = step_by_step(data)
+    shard, _ = step_by_step(data, ShardEngine.PYTHON)
     assert shard.image() == expected.image()
     assert shard.statistics().tally == Tally(applied=20)
 
@@ -127,7 +137,7 @@ def test_events_of_a_partition_with_many_leader_epochs_when_applied_then_end_a_s
     count = EPOCHS_FEW + 1
     values = [encode(started(number, 0, count, range_of(count))) for number in range(3)]
     values += [encode(finished(number)) for number in range(3)]
-    shard, calls = step_by_step(build_batch(records_of(values, 0), 0), PythonShard)
+    shard, calls = step_by_step(build_batch(records_of(values, 0), 0), ShardEngine.PYTHON)
     assert shard.statistics().tally == Tally(applied=6)
     assert calls >= len(values)
 
@@ -140,6 +150,7 @@ def test_segment_with_too_many_leader_epochs_when_published_then_is_refused() ->
         encode(started("s", 0, EPOCHS_MAX, {**most, EPOCHS_MAX: EPOCHS_MAX}))
 
 
+@on_both_engines
 @pytest.mark.parametrize(
     ("data", "count"),
     [
@@ -148,15 +159,15 @@ def test_segment_with_too_many_leader_epochs_when_published_then_is_refused() ->
     ],
 )
 async def test_loop_when_an_engine_reads_such_a_set_then_others_have_turns(
-    data: bytes, count: int
+    data: bytes, count: int, engine: ShardEngine
 ) -> None:
     """Between two turns of another task the engine works for a fraction of a second at most."""
     world = World()
     place = world.place(TP)
-    async with world.engine(ANY_HISTORY) as engine:
-        await until_open(engine, place)
+    async with world.engine(ANY_HISTORY, make_shard=shard_type(engine)) as running:
+        await until_open(running, place)
         world.topic.store(world.topic.partitions[place], data, count)
-        reached = asyncio.create_task(engine.wait_reached({place: count - 1}, timeout_s=100))
+        reached = asyncio.create_task(running.wait_reached({place: count - 1}, timeout_s=100))
         longest_s, before_s = 0.0, time.thread_time()
         while not reached.done():
             await asyncio.sleep(0)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from rlmm.base.visible_text import visible
 
@@ -20,6 +18,9 @@ _WIDTH = 100
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table without lines, followed by an empty line; numbers are right-aligned."""
+    from rich.console import Console  # noqa: PLC0415  # only for tables
+    from rich.table import Table  # noqa: PLC0415
+
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH)

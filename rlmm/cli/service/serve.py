@@ -28,6 +28,7 @@ from rlmm.cli.snapshot.service_requests import SnapshotReports
 from rlmm.config.process import ServiceMode
 from rlmm.errors import ConfigError, RlmmError, StopTimedOut
 from rlmm.metrics.served_state import ServedState
+from rlmm.process.later_imports import import_later, later_names
 from rlmm.process.run import SNAPSHOT_SIGNAL, pool_over, serve
 from rlmm.process.systemd import SupervisorNotices
 from rlmm.process.wiring import (
@@ -167,14 +168,12 @@ async def _serve(
         shown.begin(service)
         notices.begin(service)
 
+    plans = [replace(one, open_log=folder.behind(one.open_log)) for one in plans_of(configuration)]
     async with http:
         try:
             with reloading.heeding(), notices.telling():
                 await serve(
-                    [
-                        replace(plan, open_log=folder.behind(plan.open_log))
-                        for plan in plans_of(configuration)
-                    ],
+                    plans,
                     config.process.shutdown_timeout_ms / 1_000,
                     beside={
                         "log lines": lines.run,
@@ -183,6 +182,7 @@ async def _serve(
                         "access": authenticator.run,
                         "audit log": authenticator.audit.run,
                         "sidecar": folder.behind(sidecar.run),
+                        "imports": partial(import_later, later_names(config), sidecar.listening),
                         **({} if broker_log is None else {"broker log": broker_log.run}),
                         **(later if is_later else {}),
                     },

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.folder_lock import NO_ROOM
+from rlmm.base.native_core import uses_core
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import (
     AppendRefused,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.base.clock import Clock
+    from rlmm.base.native_core import ShardEngine
     from rlmm.log.files.log_folder import FilesLogFolder
     from rlmm.log.protocol import LogIdentity
     from rlmm.partition_log.disk import Disk
@@ -120,6 +122,7 @@ class FilesLog:
         settings: LogSettings | None = None,
         clock: Clock = SYSTEM_CLOCK,
         disk: Disk = DISK,
+        engine: ShardEngine | None = None,
     ) -> Self:
         """
         Open the log in *folder*, or create one there with *partition_count* partitions.
@@ -129,14 +132,19 @@ class FilesLog:
         disk is full.
         """
         settings = settings or LogSettings()
+        in_core = uses_core(engine)
         require_count(partition_count)
         found = await in_own_thread("log-look", partial(look_at, folder))
         if is_observer:
             identity = copied_identity(found, partition_count)
-            registry = await LogRegistry.open(folder, settings, read_only=True, disk=disk)
+            registry = await LogRegistry.open(
+                folder, settings, read_only=True, disk=disk, in_core=in_core
+            )
             return cls(registry, identity, settings, clock, is_observer=True)
         _judged(found, partition_count)
-        registry = await LogRegistry.open(folder, settings, disk=disk, now_ms=clock.now_ms)
+        registry = await LogRegistry.open(
+            folder, settings, disk=disk, now_ms=clock.now_ms, in_core=in_core
+        )
         try:
             # Looked at again: only under the lock of the registry nobody else changes it.
             found = await in_own_thread("log-look", partial(look_at, folder))

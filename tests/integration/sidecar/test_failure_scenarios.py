@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import NotReady, PumpFailed, RlmmError, Stopped, UnknownPartition
+from rlmm.errors import NotReady, PartFailed, PumpFailed, RlmmError, Stopped, UnknownPartition
 from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.core_panic import CorePanic
 from rlmm.metadata.encoding import encode_any
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, segment_id, started
-from tests.support.engine.chosen import ChosenShard
+from tests.support.engine.chosen import ChosenShard, needs_native
 from tests.support.engines import ROOM, World, until, until_open
 from tests.support.server.frame_client_calls import ORDERS, PLACES, add, packed
 from tests.support.server.frame_servers import listening
@@ -138,6 +139,53 @@ async def test_f26_f87_engine_when_its_reader_dies_then_calls_are_refused() -> N
             with pytest.raises(PumpFailed):
                 await add(client, started(segment_id(2, ORDERS)))
             assert await client.call("ping") is None
+
+
+class PanickingCore:
+    """The core behind a panic: it refuses every call."""
+
+    def __init__(self, core: object) -> None:
+        self.core = core
+        self.is_whole = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.core, name)
+
+    def apply(self, *given: Any) -> Any:
+        if self.is_whole:
+            return self.core.apply(*given)  # type: ignore[attr-defined]  # the real one
+        raise RuntimeError("the native core panicked before")
+
+    def row_for(self, *given: Any) -> Any:
+        self.is_whole = False
+        raise CorePanic("planted")
+
+
+@needs_native
+async def test_f26_engine_when_the_native_core_panics_then_its_end_has_a_name() -> None:
+    """A panic in a look-up is told to its client alone; the next event ends the engine."""
+    from rlmm.metadata.native_shard import NativeShard  # noqa: PLC0415 - may not be built
+
+    class Panicking(NativeShard):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self._core = PanickingCore(self._core)  # type: ignore[assignment]  # planted
+
+    world = World(PLACES)
+    world.store(started(segment_id(1, ORDERS)))
+    with pytest.RaisesGroup(
+        pytest.RaisesExc(RuntimeError, match="panicked before"), flatten_subgroups=True
+    ):
+        async with served(world, make_shard=Panicking) as (client, _, _sidecar):
+            await client.call("wait_ready", wire(ORDERS))
+            failed = await refusal(client, "segment_for", wire(ORDERS), 0, 5)
+            assert isinstance(failed, PartFailed)
+            assert "segment_for failed of a fault of the service" in str(failed)
+            assert await client.call("ping") is None
+            world.store(finished(segment_id(1, ORDERS)))
+            async with asyncio.timeout(PATIENT_S):
+                while await refusals(client) != {PumpFailed}:
+                    pass
 
 
 async def test_f26_engine_when_it_was_stopped_then_what_is_frozen_is_not_told() -> None:

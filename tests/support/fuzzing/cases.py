@@ -242,7 +242,7 @@ def _is_no_name(key: bytes) -> bool:
 def events(rng: Random, case: Case, count: int) -> None:
     shards = Twins(rng, case.counts, is_sound=True)
     for _ in range(count):
-        damaged = [_value_or_tombstone(rng) for _ in range(rng.randint(1, 4))]
+        damaged = [value_or_tombstone(rng) for _ in range(rng.randint(1, 4))]
         base_offset = shards.position + rng.choice((0, 0, 0, 3))
         records = [
             Record(base_offset + 2 * number, -1, None, value)
@@ -252,7 +252,7 @@ def events(rng: Random, case: Case, count: int) -> None:
     shards.check_state()
 
 
-def _value_or_tombstone(rng: Random) -> bytes | None:
+def value_or_tombstone(rng: Random) -> bytes | None:
     chance = rng.random()
     if chance < 0.4:
         return rng.choice(VALUES)
@@ -262,7 +262,7 @@ def _value_or_tombstone(rng: Random) -> bytes | None:
 def record_sets(rng: Random, case: Case, count: int) -> None:
     shards = Twins(rng, case.counts, is_sound=False)
     for _ in range(count):
-        sound = [_sound_batches(rng, shards.position) for _ in range(2)]
+        sound = [sound_batches(rng, shards.position) for _ in range(2)]
         data = mutated(rng, sound[0], sound)
         if rng.random() < 0.5:
             data = with_sound_crc(data)
@@ -275,7 +275,7 @@ def record_sets(rng: Random, case: Case, count: int) -> None:
     shards.check_state()
 
 
-def _sound_batches(rng: Random, position: int) -> bytes:
+def sound_batches(rng: Random, position: int) -> bytes:
     offset = max(position - rng.choice((0, 0, 1, 5)), 0)
     batches = []
     for _ in range(rng.randint(1, 3)):

@@ -210,7 +210,8 @@ def test_image_of_a_large_partition_when_frozen_then_is_the_same_in_many_steps()
         shard.apply_event(started(number, number * 10, number * 10 + 9, {number % 3: number * 10}))
     steps = list(shard.freezing())
     parts = [step for step in steps if step is not None]
-    assert (len(parts), len(steps)) == (1, 4)
+    assert len(parts) == 1
+    assert len(steps) >= 4
     expected = shard.partition_image(tp())
     shard.apply_event(started("later", 1_000_000, 1_000_009))
     assert parts[0]() == expected

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from rlmm.partition_log.scan import BadBatchHead, BatchHead, ScanResult, heads, scan_file
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch, records_of
 from tests.support.logs.partition_logs import FIRST_MS
+from tests.support.logs.scans import contents_of
 
 
 def file_of(count: int, *, size: int = 10, epoch_every: int = 1000) -> bytes:
@@ -19,10 +22,16 @@ def file_of(count: int, *, size: int = 10, epoch_every: int = 1000) -> bytes:
     )
 
 
+IN_CORE = (False, True) if find_spec("rlmm_native") else (False,)
+
+
 def scan(content: bytes, base_offset: int = 0) -> ScanResult:
-    return scan_file(
-        lambda size, position: content[position : position + size], len(content), base_offset, 100
-    )
+    def read(size: int, position: int) -> bytes:
+        return content[position : position + size]
+
+    ways = [scan_file(read, len(content), base_offset, 100, in_core=in_core) for in_core in IN_CORE]
+    assert contents_of(ways[0]) == contents_of(ways[-1])
+    return ways[-1]
 
 
 def walk_heads(content: bytes, position: int = 0) -> list[BatchHead | BadBatchHead]:

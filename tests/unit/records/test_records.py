@@ -25,7 +25,7 @@ def _reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         # Without the extension varints are Python's too; the compiled one takes any position.
         pure_varint = importlib.import_module("aiokafka.record.util").decode_varint_py
         monkeypatch.setattr(PURE_PYTHON._read_msg, "__defaults__", (pure_varint,))
-        monkeypatch.setattr(records, "DefaultRecordBatch", PURE_PYTHON)
+        monkeypatch.setattr(records, "compiled_reader", lambda: PURE_PYTHON)
 
 
 def batch_of(data: bytes) -> Batch:
@@ -177,7 +177,7 @@ def test_values_of_a_large_batch_then_have_no_headers(monkeypatch: pytest.Monkey
     monkeypatch.setattr(records, "COMPILED_BYTES_MAX", len(data))
     expected = list(batch_of(data).values())
     monkeypatch.setattr(records, "COMPILED_BYTES_MAX", len(data) - 1)
-    monkeypatch.setattr(records, "DefaultRecordBatch", never)
+    monkeypatch.setattr(records, "compiled_reader", lambda: never)
     batch = batch_of(data)
     assert list(batch.values()) == expected == [(0, bytes(64)), (1, b"y")]
     first = next(batch.records())

@@ -93,7 +93,7 @@ def test_build_batch_without_the_extension_is_the_same(monkeypatch: pytest.Monke
         Record(9, 2**60, None, bytes(300)),
     ]
     expected = build_batch(records, 2)
-    monkeypatch.setattr(writer, "DefaultRecordBatchBuilder", PURE_PYTHON)
+    monkeypatch.setattr(writer, "compiled_builder", lambda: PURE_PYTHON)
     assert build_batch(records, 2) == expected
 
 
