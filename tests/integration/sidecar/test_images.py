@@ -205,6 +205,7 @@ async def test_image_when_the_gate_closes_while_it_is_taken_out_then_not_ready()
             closing.append(served.engine)
             with pytest.raises((NotReady, NotAssigned)):
                 await client.call("open_image", wire(ORDERS), 2**20)
+            closing.clear()  # the world looks at the state in its end
         assert served.sidecar.statistics().waiting_bytes == 0
 
 
