@@ -12,7 +12,6 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `derived`: Derived parts of a user partition's state.
 - `encoding`: Events to record values, byte for byte as Kafka's own serialiser writes them.
 - `ended_partitions`: User partitions of which nothing is left but their finished deletion.
-- `engines`: Which implementation of the shard is used.
 - `epoch_state`: One leader epoch of one user partition.
 - `event_admission`: Admission of a writer's event, which is refused where the state machine would
   reject it.
@@ -25,7 +24,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `misplaced`: User partitions whose events belong to another metadata partition.
 - `native_answers`: The answers of a shard on the native core.
 - `native_partitions`: User partitions in the native core.
-- `native_shard`: A shard on the native core.
+- `native_shard`: A shard on the native core; no service uses it yet.
 - `oldest`: The oldest open copy of a user partition.
 - `open_record_set`: A record set in work.
 - `outcomes`: Outcomes in Kafka's own classes for our verdicts and errors, exceptions included.

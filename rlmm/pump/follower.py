@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.base.backoff import Backoff, Pauses
+from rlmm.base.endable_call import EndableCall
 from rlmm.base.log_context import bound
 from rlmm.errors import (
     LogDamaged,
@@ -101,7 +102,7 @@ class Follower:
         """Whether the log does not, or no longer, hold what the follower read."""
         settings, timeout_s = context.settings, context.settings.bounds_timeout_ms / 1_000
         self._known = KnownState(partition, context.log, context.restore, timeout_s)
-        self._applying = asyncio.Lock()
+        self._applying, self._reading = asyncio.Lock(), EndableCall()
         self._beginnings = 0
         self._failures = 0
         self._last_failure = ""
@@ -206,17 +207,16 @@ class Follower:
         assert replay is not None, self.partition
         context, settings = self._context, self._context.settings
         self._known.require_same_log()
-        record_set = await context.log.read(
-            self.partition,
-            replay.shard.position,
-            timeout_s=settings.read_timeout_ms / 1_000,
-            bytes_max=settings.read_bytes,
-        )
+        where, read_s = (self.partition, replay.shard.position), settings.read_timeout_ms / 1_000
+        read = context.log.read(*where, timeout_s=read_s, bytes_max=settings.read_bytes)
+        record_set = await self._reading.result(read)
         self._heard_s = self._loop.time()
         while record_set is not None and not self._needs_beginning:
             if context.budget.is_exhausted:
                 await context.budget.wait_room()
             await context.pace.turn(self.partition)
+            if self._needs_beginning:
+                return
             was_damaged = replay.shard.position == replay.damaged.position
             replay.shard.holes_are_damage = was_damaged or is_gapless(context.log)
             async with self._applying:
@@ -278,10 +278,9 @@ class Follower:
             return
         before = replay.bounds.high_watermark
         if replay.is_end_lost(asked_s):
-            self._needs_beginning = True  # it may have been cut, and have grown to the same end
-            self._report_fact(PartitionReassigned(NotReadyReason.LOADING, "its log is heard again"))
-            return
-        if not replay.take_bounds(bounds, asked_s):
+            # The log may have been cut meanwhile, and have grown to the same end.
+            self._begin_anew("the log end is known again: the log must prove the state")
+        elif not replay.take_bounds(bounds, asked_s):
             self._give_up(f"the log ended at {before} and ends at {bounds.high_watermark} now")
         self.judge()  # the limit of the new end begins now
 
@@ -289,16 +288,20 @@ class Follower:
         """Begin again: with the same state after a trim, without it after a cut."""
         position = -1 if self._replay is None else self._replay.shard.position
         if error.log_start is not None and position < error.log_start:
-            self._needs_beginning = True
-            self._report_fact(PartitionReassigned(NotReadyReason.LOADING, str(error)))
-            return
-        # A leader whose epochs do not fit its own records says so each time it is read.
-        self._disowned = max(self._disowned, position)
-        self._give_up(str(error))
+            self._begin_anew(str(error))
+        else:
+            # A leader whose epochs do not fit its own records says so each time it is read.
+            self._disowned = max(self._disowned, position)
+            self._give_up(str(error))
 
     def _give_up(self, detail: str) -> None:
         """Drop the state, since the log holds other records, and read anew."""
-        self._needs_beginning = self._is_void = True
+        self._is_void = True
+        self._begin_anew(detail)
+
+    def _begin_anew(self, detail: str) -> None:
+        self._needs_beginning = True
+        self._reading.end()
         self._report_fact(PartitionReassigned(NotReadyReason.LOADING, detail))
 
     def judge(self) -> None:
@@ -344,12 +347,9 @@ class Follower:
                 return None
             parts = await copy_parts(replay.shard.freezing(of), self._loop.time)
             return ShardImages(
-                self.partition,
-                replay.shard.position,
-                replay.history.copy(),
-                parts,
+                self.partition, replay.shard.position, replay.history.copy(), parts,
                 partial(self._still_holds, replay.shard),
-            )
+            )  # fmt: skip
 
     def _still_holds(self, shard: Shard) -> bool:
         """Return whether the follower has not given up the state in *shard*."""

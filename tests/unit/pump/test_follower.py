@@ -263,6 +263,30 @@ async def test_state_when_the_log_was_cut_behind_its_removed_batch_then_its_epoc
         assert read.heard.shard.highest_offset(TP, 0) == (None if is_trimmed else 99)
 
 
+async def test_record_set_when_its_state_is_given_up_before_its_turn_then_is_not_applied() -> None:
+    """A writer hears no verdict from a state that the log no longer has."""
+    world = World()
+    world.store(started("a"))
+    read = Read(world)
+    pace = read.follower._context.pace
+    former: list[Shard | None] = []
+    turn = pace.turn
+
+    async def cut_before_the_first(partition: int) -> None:
+        if not former:
+            former.append(read.heard.shard)
+            later_s = asyncio.get_running_loop().time() + 1
+            read.follower.take_bounds(LogBounds(0, 0), later_s)
+        await turn(partition)
+
+    pace.turn = cut_before_the_first  # type: ignore[method-assign]
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        assert former[0] is not read.heard.shard
+        assert former[0] is not None
+        assert former[0].position == 0
+
+
 async def test_state_when_the_log_has_disowned_it_then_is_not_kept() -> None:
     """The follower writes no snapshot of a state that the log no longer has."""
     world = World()
