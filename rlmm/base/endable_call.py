@@ -12,8 +12,6 @@ T = TypeVar("T")
 
 
 class EndableCall:
-    """One call at a time."""
-
     def __init__(self) -> None:
         self._limit: asyncio.Timeout | None = None
 
