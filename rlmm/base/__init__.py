@@ -8,6 +8,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `closing`: Objects that a `with` block closes.
 - `doorbell`: Tasks wait for a doorbell without polling.
 - `duration_histogram`: A histogram of durations.
+- `endable_call`: A call of one task that other tasks may end.
 - `folder_lock`: A lock for one folder.
 - `java_properties`: Java's properties files, read as `java.util.Properties` reads them.
 - `log_context`: The context of log lines.

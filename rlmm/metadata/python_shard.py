@@ -11,6 +11,7 @@ from rlmm.metadata.ended_partitions import EndedPartitions
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.fast_decoding import cut
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
+from rlmm.metadata.image import partition_image
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
 from rlmm.metadata.misplaced import MisplacedPartitions
 from rlmm.metadata.open_record_set import OpenRecordSet
@@ -165,9 +166,8 @@ class PythonShard(ShardAnswers):
 
     def _open_batch(self, opened: OpenRecordSet, batch: Batch, turn: ReportDraft) -> bool:
         """
-        Open *batch*, or step over it; return whether that was a step forward without a record. A
-        step over a batch below the position is none: callers with ever new bytes would not get
-        past.
+        Open *batch*, or step over it; return whether that was a step forward without a record. One
+        over a batch below the position is none: callers with ever new bytes would not get past.
         """
         if batch.next_offset <= self.position:
             turn.redelivered += batch.record_count
@@ -195,9 +195,8 @@ class PythonShard(ShardAnswers):
 
     def _apply_values(self, opened: OpenRecordSet, turn: ReportDraft, budget: int) -> int:
         """
-        Apply *budget* records of the open batch at most; return how many were not below the
-        position. Only those count against the limit, or callers with ever new bytes would not get
-        past the others.
+        Apply *budget* records of the open batch at most; return how many, without those below the
+        position: if these counted, callers with ever new bytes would not get past them.
         """
         seen = redelivered = 0
         tally = turn.tally
@@ -262,9 +261,12 @@ class PythonShard(ShardAnswers):
         return state.add(bytes(event.id.uuid), row_of(event))
 
     def _update(self, event: SegmentUpdate, offset: int) -> Verdict:
-        state = self._states.get(event.id.partition.key)
+        partition = event.id.partition
+        state = self._states.get(partition.key)
         if state is None:
-            self.misplaced.meet(event.id.partition)
+            if not self.knows(partition) and self.misplaced.meet(partition):
+                # By a state without segments a snapshot tells that the log has events of it here.
+                self.import_partition(partition_image(PartitionState(partition.key)))
             return Rejected(RejectReason.UNKNOWN_SEGMENT, None, event.state)
         writer = encode_writer(event.broker_id, event.event_timestamp_ms)
         custom = encode_custom(event.custom_metadata)

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.base.backoff import Backoff, Pauses
+from rlmm.base.endable_call import EndableCall
 from rlmm.base.log_context import bound
 from rlmm.errors import (
     LogDamaged,
@@ -104,9 +105,9 @@ class Follower:
         settings, timeout_s = context.settings, context.settings.bounds_timeout_ms / 1_000
         self._known = KnownState(partition, context.log, context.restore, timeout_s)
         self._slices = SliceApplication(context.pace, settings.slice_events, self.tally)
+        self._reading = EndableCall()
         self._beginnings = 0
-        self._failures = 0
-        self._last_failure = ""
+        self._failures, self._last_failure = 0, ""
         self._heard_s: float | None = None
         self._holds_until_s = -math.inf
         """The time up to which the last judgement, that the state is current, holds."""
@@ -208,19 +209,23 @@ class Follower:
         assert replay is not None, self.partition
         context, settings = self._context, self._context.settings
         self._known.require_same_log()
-        record_set = await context.log.read(
-            self.partition,
-            replay.shard.position,
-            timeout_s=settings.read_timeout_ms / 1_000,
-            bytes_max=settings.read_bytes,
-        )
+        where, read_s = (self.partition, replay.shard.position), settings.read_timeout_ms / 1_000
+        read = context.log.read(*where, timeout_s=read_s, bytes_max=settings.read_bytes)
+        record_set = await self._reading.result(read)
         self._heard_s = self._loop.time()
         while record_set is not None and not self._needs_beginning:
             if context.budget.is_exhausted:
                 await context.budget.wait_room()
             was_damaged = replay.shard.position == replay.damaged.position
             replay.shard.holes_are_damage = was_damaged or is_gapless(context.log)
-            report, passed = await self._slices.apply(replay, record_set, self.verdicts)
+            applied = await self._slices.apply(
+                replay, record_set, self.verdicts, lambda: self._needs_beginning
+            )
+            if applied is None:
+                return
+            report, passed = applied
+            if self._needs_beginning:  # given up while a thread applied this: it is no verdict
+                self._renew_verdicts(report.next_offset)
             self._pass_on(report, passed)
             if report.complete:
                 return
@@ -239,11 +244,8 @@ class Follower:
         if behind is None:
             behind = (await self._ask_bounds()).high_watermark
             if behind <= position:
-                msg = f"{what}, and nothing says where the log goes on"
-                raise LogUnavailable(msg)
-        async with self._slices.lock:
-            report = replay.set_aside(damage, record_set.data, behind)
-        self.tally.add(report.tally)
+                raise LogUnavailable(f"{what}, and nothing says where the log goes on")
+        report = await self._slices.set_aside(replay, damage, record_set.data, behind)
         _log.error(
             "%s is set aside: offsets up to %d are lost", what, behind, extra={"offset": position}
         )
@@ -251,9 +253,8 @@ class Follower:
 
     def _pass_on(self, report: Report, passed: Passed) -> None:
         if report.entries:
-            self._context.incidents.note(
-                self.partition, report.entries, self._context.clock.now_ms()
-            )
+            now_ms = self._context.clock.now_ms()
+            self._context.incidents.note(self.partition, report.entries, now_ms)
         self.verdicts.take_report(report, passed or ())
         replay = self._replay
         if replay is not None:
@@ -275,10 +276,9 @@ class Follower:
             return
         before = replay.bounds.high_watermark
         if replay.is_end_lost(asked_s):
-            self._needs_beginning = True  # it may have been cut, and have grown to the same end
-            self._report_fact(PartitionReassigned(NotReadyReason.LOADING, "its log is heard again"))
-            return
-        if not replay.take_bounds(bounds, asked_s):
+            # The log may have been cut meanwhile, and have grown to the same end.
+            self._begin_anew("the log end is known again: the log must prove the state")
+        elif not replay.take_bounds(bounds, asked_s):
             self._give_up(f"the log ended at {before} and ends at {bounds.high_watermark} now")
         self.judge()  # the limit of the new end begins now
 
@@ -286,16 +286,20 @@ class Follower:
         """Begin again: with the same state after a trim, without it after a cut."""
         position = -1 if self._replay is None else self._replay.shard.position
         if error.log_start is not None and position < error.log_start:
-            self._needs_beginning = True
-            self._report_fact(PartitionReassigned(NotReadyReason.LOADING, str(error)))
-            return
-        # A leader whose epochs do not fit its own records says so each time it is read.
-        self._disowned = max(self._disowned, position)
-        self._give_up(str(error))
+            self._begin_anew(str(error))
+        else:
+            # A leader whose epochs do not fit its own records says so each time it is read.
+            self._disowned = max(self._disowned, position)
+            self._give_up(str(error))
 
     def _give_up(self, detail: str) -> None:
         """Drop the state, since the log holds other records, and read anew."""
-        self._needs_beginning = self._is_void = True
+        self._is_void = True
+        self._begin_anew(detail)
+
+    def _begin_anew(self, detail: str) -> None:
+        self._needs_beginning = True
+        self._reading.end()
         self._report_fact(PartitionReassigned(NotReadyReason.LOADING, detail))
 
     def judge(self) -> None:
@@ -344,12 +348,9 @@ class Follower:
                 return None
             parts = await copy_parts(replay.shard.freezing(of), self._loop.time)
             return ShardImages(
-                self.partition,
-                replay.shard.position,
-                replay.history.copy(),
-                parts,
+                self.partition, replay.shard.position, replay.history.copy(), parts,
                 partial(self._still_holds, replay.shard),
-            )
+            )  # fmt: skip
 
     def _still_holds(self, shard: Shard) -> bool:
         """Return whether the follower has not given up the state in *shard*."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rlmm.pump.replay import Replay
     from rlmm.pump.replay_scheduler import ReplayScheduler
     from rlmm.pump.verdict_waits import VerdictWaits
+    from rlmm.records.damage import DamagedBatch
     from rlmm.records.record_set import RecordSet
 
 Passed = list[tuple[int, bytes | None]] | None
@@ -40,13 +41,18 @@ class SliceApplication:
         self._tally = tally
 
     async def apply(
-        self, replay: Replay, record_set: RecordSet, verdicts: VerdictWaits
-    ) -> tuple[Report, Passed]:
+        self,
+        replay: Replay,
+        record_set: RecordSet,
+        verdicts: VerdictWaits,
+        is_given_up: Callable[[], bool],
+    ) -> tuple[Report, Passed] | None:
         """
-        Apply a slice of *record_set*, and list what it passes if a writer waits for *verdicts*.
+        Apply a slice of *record_set*, and list what it passes if a writer waits for *verdicts*;
+        `None` where the state was given up before its turn.
 
-        The report is also true where the state was given up meanwhile, as if that came a moment
-        later. A writer that registers meanwhile waits for an offset behind the record set.
+        A slice that a thread has begun is applied also to a state that was given up meanwhile.
+        A writer that registers meanwhile waits for an offset behind the record set.
         """
         async with self.lock:
             passed, work = verdicts.listening_list(), None
@@ -54,12 +60,22 @@ class SliceApplication:
                 work = replay.shard.work_ahead(record_set, keeps_passed=passed is not None)
             if work is None:
                 await self._pace.turn(replay.shard.partition)
+                if is_given_up():
+                    return None
                 passed = verdicts.listening_list()
             else:
                 await self._work_ahead(work, replay, record_set, passed)
             report = self._absorb(replay, record_set, passed)
         self._pace.applied(report.tally.applied)
         return report, passed
+
+    async def set_aside(
+        self, replay: Replay, damage: DamagedBatch, data: bytes, next_offset: int
+    ) -> Report:
+        async with self.lock:
+            report = replay.set_aside(damage, data, next_offset)
+        self._tally.add(report.tally)
+        return report
 
     async def _work_ahead(
         self, work: Callable[[], object], replay: Replay, record_set: RecordSet, passed: Passed

@@ -72,7 +72,9 @@ class Judge:
         if found is None:
             batches = lineage.history.branches[lineage.branch].batches
             place = lineage.history.place
-            found = self._references[key] = Reference(place, first_offset, batches, lineage.gaps)
+            found = self._references[key] = Reference(
+                place, first_offset, batches, self.topic.partition_count, lineage.gaps
+            )
         found.advance()
         return found
 

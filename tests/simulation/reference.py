@@ -41,6 +41,7 @@ class Reference:
         place: int,
         first_offset: int,
         batches: list[BranchBatch],
+        partition_count: int,
         gaps: Gaps = (),
     ) -> None:
         self.place = place
@@ -48,6 +49,7 @@ class Reference:
         self._gaps = gaps
         self._read = 0
         self._shard = ChosenShard(place, first_offset)
+        self._shard.place_among(partition_count)
         self._versions: dict[TopicIdPartition, _Versions] = {}
         self.changes: list[tuple[int, TopicIdPartition]] = []
         """Position behind a change, and what changed, in order."""
@@ -77,17 +79,21 @@ class Reference:
             if isinstance(event, Undecodable):
                 self.verdicts[record.offset] = event
                 continue
+            misplaced = len(self._shard.misplaced)
             verdict = self._shard.apply_event(event, record.offset)
             self.verdicts[record.offset] = verdict
-            if not isinstance(verdict, Rejected):
-                self._note(event, record.offset + 1)
+            is_applied = not isinstance(verdict, Rejected)
+            if is_applied or len(self._shard.misplaced) > misplaced:
+                self._note(event, record.offset + 1, is_applied)
 
-    def _note(self, event: Event, position: int) -> None:
+    def _note(self, event: Event, position: int, is_applied: bool) -> None:
         assert not isinstance(event, SegmentSnapshot)
         partition = event.partition if isinstance(event, PartitionDelete) else event.id.partition
         versions = self._versions.setdefault(partition, _Versions())
         listed = dict(versions.listed[-1]) if versions.listed else {}
         match event:
+            case _ if not is_applied:
+                pass
             case SegmentMetadata():
                 listed[event.id.uuid] = SegmentState.COPY_SEGMENT_STARTED
             case SegmentUpdate(state=SegmentState.DELETE_SEGMENT_FINISHED):

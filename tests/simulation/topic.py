@@ -54,6 +54,7 @@ class SimulatedTopic(MemoryTopic):
     def create(self, partition_count: int) -> Uuid:
         self._end()
         super().create(partition_count)
+        self.partition_count = partition_count
         self.topic_id = topic_id = Uuid(b"\x01" + self._random.randbytes(15))
         self.lives[topic_id] = Life(topic_id, [History(place) for place in range(partition_count)])
         return topic_id

@@ -208,7 +208,7 @@ class World:
             if engine is None:
                 continue
             replays: dict[int, Replay] = dict(machine.replays())
-            is_grown = seems_grown(self.judge, machine, self.partition_count)
+            is_grown = seems_grown(machine, self.partition_count)
             for place in range(self.partition_count):
                 gated, replay = engine._gate.shards().get(place), replays.get(place)
                 end = self.topic.partitions[place].next_offset

@@ -12,6 +12,7 @@ import pytest
 from rlmm.base.native_core import ShardEngine
 from rlmm.base.threads import FilePool
 from rlmm.engine.engine import EngineSettings
+from rlmm.errors import OutcomeUnknown
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.engines import shard_type
 from rlmm.metadata.python_shard import PythonShard
@@ -185,6 +186,30 @@ async def test_writer_who_comes_while_a_thread_applies_then_has_its_verdict() ->
         assert not writing.done()
         held.go_on.set()
         assert (await writing).offset == len(EVENTS) + 1
+
+
+async def test_writer_whose_event_is_cut_while_a_thread_applies_it_then_hears_no_verdict() -> None:
+    """A verdict of a state that was given up says nothing of what the log holds now."""
+    held = Held()
+    world = World()
+    place = world.place(TP)
+    held.go_on.set()
+    async with world.engine(ONE_BATCH, make_shard=held.make) as engine:
+        await until_open(engine, place)
+        await engine.write(started("first"))
+        held.go_on.clear()
+        held.begun.clear()
+        writing = asyncio.create_task(engine.write(started("mine")))
+        await until_begun(held)
+        follower = engine._pump.follower(place)
+        assert follower is not None
+        world.script.lose_tail(place, 1)
+        await until(lambda: follower._is_void)
+        held.go_on.set()
+        with pytest.raises(OutcomeUnknown):
+            await writing
+        await until_open(engine, place)
+        assert engine.reads.segment(segment_id("mine")) is None
 
 
 @pytest.mark.parametrize("error", [MemoryError, ValueError])

@@ -93,17 +93,23 @@ async def test_f7_stray_event_when_others_are_in_place_then_refuses_its_user_par
         assert set(engine.statistics().gates.values()) == {"open"}
 
 
-async def test_f7_update_when_it_is_stored_elsewhere_then_its_segment_is_not_answered() -> None:
-    """A deletion that another writer stores in the wrong place leaves no stale answer behind."""
+async def test_f7_update_when_it_is_stored_elsewhere_then_its_segment_is_not_answered(
+    tmp_path: Path,
+) -> None:
+    """An update that a writer stores in the wrong place leaves no stale answer, ever after."""
     world = World()
     world.store(started("a"), finished("a"))
     elsewhere = (world.place(TP) + 1) % 3
-    async with world.engine() as engine:
+    async with world.engine(snapshots=tmp_path) as engine:
         await until_open(engine, 0, 1, 2)
         assert ids(engine) == [segment_id("a")]
         world.script.write(elsewhere, encode_any(finished("a")))
         await until(lambda: misplaced(engine) == 1)
         assert refusals(engine) == {NotReady}
+        assert refusal(engine).reason == NotReadyReason.MISPLACED
+        assert len((await engine.flush()).written) == 2
+    async with world.engine(snapshots=tmp_path) as engine:
+        await until_open(engine, 0, 1, 2)
         assert refusal(engine).reason == NotReadyReason.MISPLACED
 
 
@@ -115,7 +121,7 @@ async def test_f7_misplaced_partition_when_restored_from_a_snapshot_then_is_foun
     world.store(started("a"))
     world.script.write((world.place(TP) + 1) % 3, encode_any(started("b")))
     async with world.engine(snapshots=tmp_path) as engine:
-        await until(lambda: misplaced(engine) == 1)
+        await until_open(engine, 0, 1, 2)
         assert len((await engine.flush()).written) == 2
     async with world.engine(snapshots=tmp_path) as engine:
         await until_open(engine, 0, 1, 2)

@@ -138,7 +138,7 @@ async def test_f69_end_when_nobody_says_it_any_more_then_the_gate_closes_and_ope
         await until_state(engine, "stale", place, timeout_s=10)
         assert refusal(engine).reason == NotReadyReason.END_UNKNOWN
         world.script.heal_bounds(place)
-        await until_open(engine, place, timeout_s=40)
+        await until_open(engine, place, timeout_s=5)
 
 
 async def test_f26_f50_engine_when_its_reader_has_died_then_refuses_by_that_name() -> None:

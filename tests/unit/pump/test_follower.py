@@ -219,30 +219,21 @@ async def test_f6_log_when_replaced_between_two_reads_then_its_state_is_proved_a
         assert segment_id(3) not in [one.id for one in shard.segments(TP)]
 
 
-async def test_f69_log_when_it_was_cut_while_nobody_told_its_end_then_nothing_opens_unproved() -> (
-    None
-):
+async def test_f69_log_when_cut_while_its_end_was_unknown_then_its_state_is_proved() -> None:
     """A log that has grown to the same end meanwhile is not taken for the one that was read."""
     world = World()
     world.store(*(started(number) for number in range(4)))
     read = Read(world, end_age_ms_max=5_000)
-    loop = asyncio.get_running_loop()
     async with read.running() as follower:
         await until(lambda: follower.statistics().is_caught_up)
-        same_end = LogBounds(0, 4)
         await asyncio.sleep(5.1)
-        follower.judge()
         world.script.lose_tail(read.place, 2)
         world.store(*(started(f"other-{number}") for number in range(2)))
-        told = len(read.heard.told)
-        follower.take_bounds(same_end, loop.time())
-        assert CaughtUp() not in read.heard.told[told:]
+        follower.take_bounds(LogBounds(0, 4), asyncio.get_running_loop().time())
         assert not follower.is_current()
-        await until(lambda: follower.statistics().beginnings == 2)
         await until(follower.is_current)
-        shard = read.heard.shard
-        assert shard is not None
-        assert segment_id("other-1") in [one.id for one in shard.segments(TP)]
+        assert read.heard.shard is not None
+        assert segment_id("other-1") in [one.id for one in read.heard.shard.segments(TP)]
 
 
 @pytest.mark.parametrize("is_trimmed", [False, True], ids=["cleaned", "trimmed"])
@@ -265,6 +256,26 @@ async def test_state_when_the_log_was_cut_behind_its_removed_batch_then_its_epoc
         assert read.heard.shard.highest_offset(TP, 0) == (None if is_trimmed else 99)
 
 
+async def test_record_set_when_its_state_is_given_up_before_its_turn_then_is_not_applied() -> None:
+    """A writer hears no verdict from a state that the log no longer has."""
+    world = World()
+    world.store(started("a"))
+    read = Read(world)
+    pace = read.follower._context.pace
+    former, turn = list[Any](), pace.turn
+
+    async def cut_before_the_first(partition: int) -> None:
+        if not former:
+            former.append(read.heard.shard)
+            read.follower.take_bounds(LogBounds(0, 0), asyncio.get_running_loop().time() + 1)
+        await turn(partition)
+
+    pace.turn = cut_before_the_first  # type: ignore[method-assign]
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        assert (former[0] is read.heard.shard, former[0].position) == (False, 0)
+
+
 async def test_state_when_the_log_has_disowned_it_then_is_not_kept() -> None:
     """The follower writes no snapshot of a state that the log no longer has."""
     world = World()
@@ -277,11 +288,8 @@ async def test_state_when_the_log_has_disowned_it_then_is_not_kept() -> None:
         world.script.fail_bounds(read.place)
         read.log.fails_reads.append(LogTruncated("another history", 0, 3))
         world.store(started("b"))
-        await until(
-            lambda: (
-                PartitionReassigned(NotReadyReason.LOADING, "another history") in read.heard.told
-            )
-        )
+        lost = PartitionReassigned(NotReadyReason.LOADING, "another history")
+        await until(lambda: lost in read.heard.told)
         await asyncio.sleep(5)
         assert follower.savable_position is None
         assert await follower.freeze() is None

@@ -306,7 +306,7 @@ async def test_restore_when_cancelled_then_ends_within_a_partition(tmp_path: Pat
 async def test_snapshot_when_set_aside_by_a_restore_that_is_cancelled_then_is_not_relied_on(
     tmp_path: Path,
 ) -> None:
-    """The newest good snapshot is never one that is not there any more."""
+    """The store names no snapshot that a cancelled restore has set aside."""
     loop = asyncio.get_running_loop()
     tasks: list[asyncio.Task[object]] = []
 

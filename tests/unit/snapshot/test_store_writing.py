@@ -284,7 +284,7 @@ async def test_write_when_the_log_is_cut_behind_it_then_is_not_relied_on(tmp_pat
 async def test_snapshot_when_restored_and_then_taken_back_by_its_writer_then_is_written_anew(
     tmp_path: Path, is_long: bool
 ) -> None:
-    """A reader that follows another may restore what is removed: it is not on the medium."""
+    """A follower may restore a snapshot just before its writer removes it; it counts as unsaved."""
     loop = asyncio.get_running_loop()
     is_read, is_gone = threading.Event(), threading.Event()
     restores: list[Future[RestoredSnapshot | None]] = []
@@ -321,7 +321,7 @@ async def test_snapshot_when_restored_and_then_taken_back_by_its_writer_then_is_
 async def test_snapshot_when_set_aside_while_it_is_written_then_is_not_relied_on(
     tmp_path: Path,
 ) -> None:
-    """A reader that begins anew may set aside what the writer of its former state still forces."""
+    """A follower that begins anew may set aside a snapshot whose writer has not synced it yet."""
     loop = asyncio.get_running_loop()
     folders: list[Path] = []
 
