@@ -17,6 +17,7 @@ import click
 from rlmm.access.authentication import Authenticator
 from rlmm.access.tokens import own_token
 from rlmm.base.clock import suspend_aware_loop
+from rlmm.base.freed_memory import give_back_freed_memory
 from rlmm.base.threads import in_own_thread
 from rlmm.base.version import __version__
 from rlmm.cli.common.config_options import source_options
@@ -79,6 +80,7 @@ def serve_command(*, sources: ConfigurationSources) -> None:
     signal.signal(SNAPSHOT_SIGNAL, signal.SIG_IGN)
     early = EarlySignals()
     early.remember()
+    give_back_freed_memory()
     form = _format_said(sources)
     try:
         configuration = sources.load()
