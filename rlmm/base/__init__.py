@@ -10,6 +10,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `duration_histogram`: A histogram of durations.
 - `endable_call`: A call of one task that other tasks may end.
 - `folder_lock`: A lock for one folder.
+- `freed_memory`: Memory that is freed goes back to the system.
 - `java_properties`: Java's properties files, read as `java.util.Properties` reads them.
 - `log_context`: The context of log lines.
 - `loop_call`: A call that a thread makes on an event loop, and waits for.

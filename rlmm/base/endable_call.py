@@ -28,6 +28,7 @@ class EndableCall:
             return None
         finally:
             self._limit = None
+            del limit  # it knows the task, whose exception may know this frame: a cycle
 
     def end(self) -> None:
         """End the call that is under way, if there is one."""

@@ -17,6 +17,7 @@ import click
 from rlmm.access.authentication import Authenticator
 from rlmm.access.tokens import own_token
 from rlmm.base.clock import suspend_aware_loop
+from rlmm.base.freed_memory import give_back_freed_memory
 from rlmm.base.native_core import choose_engine, engine_in_use
 from rlmm.base.threads import in_own_thread
 from rlmm.base.version import __version__
@@ -81,6 +82,7 @@ def serve_command(*, sources: ConfigurationSources) -> None:
     signal.signal(SNAPSHOT_SIGNAL, signal.SIG_IGN)
     early = EarlySignals()
     early.remember()
+    give_back_freed_memory()
     form = _format_said(sources)
     try:
         configuration = sources.load()
