@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import socket
 import struct
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -104,6 +106,19 @@ async def test_requests_when_read_late_then_are_answered_in_turns_of_their_clien
         requests = [client.send("ping") for _ in range(3)]
         assert all([(await client.answer(one)).error is None for one in requests])
     assert len(waited) >= 3
+
+
+async def test_connections_when_many_come_at_once_then_a_turn_accepts_few() -> None:
+    """Clients that connect all at once keep the others waiting for a few of them."""
+    async with ready() as served:
+        with ExitStack() as opened:
+            for _ in range(40):
+                opened.enter_context(socket.socket(socket.AF_UNIX)).connect(str(served.path))
+            accepted = [0]
+            while accepted[-1] < 40:
+                await asyncio.sleep(0)
+                accepted.append(served.sidecar.statistics().accepted)
+            assert max(after - before for before, after in pairwise(accepted)) < 10
 
 
 async def test_frame_when_announced_too_large_then_refused_before_it_comes() -> None:
