@@ -25,7 +25,7 @@ OUTCOMES: Final = ("done", "refused", "hung-up", "timed-out", "displaced")
 """How a handshake ends: by what TLS says, by the other side, by time, or for want of room."""
 UNDER_WAY_MAX: Final = 512
 """At a time; each takes milliseconds, so more of them are silent ones."""
-BEGUN_AT_ONCE: Final = 4
+BEGUN_AT_ONCE: Final = 2
 """Handshakes that begin in one turn of the event loop: each computes for about a millisecond."""
 READ_BYTES: Final = 32 * 1024
 """Two records of TLS. The event loop keeps a buffer of this size for each connection with TLS, by

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
@@ -10,6 +11,7 @@ from rlmm.metadata.ids import UUID_BYTES, require_int32
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_WORDS = Struct(">4I")
 _MASK32 = 0xFFFFFFFF
 _MURMUR_SEED = 0x9747B28C
 _MURMUR_FACTOR = 0x5BD1E995
@@ -43,13 +45,10 @@ def counts_that_fit(found: Iterable[tuple[int, int]], most: int) -> list[int]:
 
 def _java_hash(topic_id: bytes, partition: int) -> int:
     """Java's `Objects.hash(low, high, partition)` modulo 2^32; a half folds to its words' XOR."""
-    high_upper, high_lower, low_upper, low_lower = (
-        int.from_bytes(topic_id[at : at + 4]) for at in (0, 4, 8, 12)
-    )
-    total = 1
-    for part in (low_upper ^ low_lower, high_upper ^ high_lower, partition):
-        total = (31 * total + part) & _MASK32
-    return total
+    high_upper, high_lower, low_upper, low_lower = _WORDS.unpack(topic_id)
+    total: int = 31 + (low_upper ^ low_lower)
+    total = 31 * total + (high_upper ^ high_lower)
+    return (31 * total + partition) & _MASK32
 
 
 def _murmur2_of_int(number: int) -> int:

@@ -143,7 +143,7 @@ def error_value(error: RlmmError) -> list[object]:
 
 
 def _known_class(cls: type[RlmmError]) -> type[RlmmError]:
-    return next(base for base in cls.__mro__ if base in _SENT)
+    return cls if cls in _SENT else next(base for base in cls.__mro__ if base in _SENT)
 
 
 def read_error(value: object) -> RlmmError:
