@@ -116,14 +116,12 @@ class PythonShard(ShardAnswers):
         self._open = None
         turn = self._begin()
         turn.is_over, turn.passed = is_over, passed
-        budget = INT64_MAX if max_events is None else max_events
-        complete, damage = self._apply_batches(opened, turn, budget)
+        complete, damage = self._apply_batches(opened, turn, max_events or INT64_MAX)
         if complete and record_set.next_offset is not None and not opened.is_cut:
             self._skip_to(record_set.next_offset, turn)
         if not complete and damage is None:
             self._open = opened
-        last = opened.last_start
-        mark = None if last < 0 else mark_at(record_set.data, last)
+        mark = None if opened.last_start < 0 else mark_at(record_set.data, opened.last_start)
         return self._report(turn, complete=complete, damage=damage, last_batch=mark)
 
     def _opened(self, record_set: RecordSet) -> OpenRecordSet:

@@ -12,7 +12,7 @@ import pytest
 from rlmm.base.native_core import ShardEngine
 from rlmm.base.threads import FilePool
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import OutcomeUnknown
+from rlmm.errors import LogTruncated, OutcomeUnknown
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.engines import shard_type
 from rlmm.metadata.python_shard import PythonShard
@@ -204,7 +204,7 @@ async def test_writer_whose_event_is_cut_while_a_thread_applies_it_then_hears_no
         follower = engine._pump.follower(place)
         assert follower is not None
         world.script.lose_tail(place, 1)
-        await until(lambda: follower._is_void)
+        follower._meet_truncation(LogTruncated("ends at 1", 0, 1))
         held.go_on.set()
         with pytest.raises(OutcomeUnknown):
             await writing

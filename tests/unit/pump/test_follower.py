@@ -57,7 +57,6 @@ class Heard:
             self.told.append(fact)
 
     def hold(self, partition: int, until_s: float) -> None: ...
-
     def advance(self, partition: int, position: int) -> None: ...
 
 
@@ -214,8 +213,7 @@ async def test_f6_log_when_replaced_between_two_reads_then_its_state_is_proved_a
         replacements = 1
         await until(lambda: follower.statistics().beginnings == 2)
         await until(lambda: follower.statistics().is_caught_up)
-        shard = read.heard.shard
-        assert shard is not None
+        shard: Any = read.heard.shard
         assert segment_id(3) not in [one.id for one in shard.segments(TP)]
 
 
@@ -232,8 +230,8 @@ async def test_f69_log_when_cut_while_its_end_was_unknown_then_its_state_is_prov
         follower.take_bounds(LogBounds(0, 4), asyncio.get_running_loop().time())
         assert not follower.is_current()
         await until(follower.is_current)
-        assert read.heard.shard is not None
-        assert segment_id("other-1") in [one.id for one in read.heard.shard.segments(TP)]
+        shard: Any = read.heard.shard
+        assert segment_id("other-1") in [one.id for one in shard.segments(TP)]
 
 
 @pytest.mark.parametrize("is_trimmed", [False, True], ids=["cleaned", "trimmed"])
@@ -252,8 +250,8 @@ async def test_state_when_the_log_was_cut_behind_its_removed_batch_then_its_epoc
         world.store(started("c", 200, 299))
         await until(lambda: follower.statistics().beginnings == 2)
         await until(lambda: follower.statistics().is_caught_up)
-        assert read.heard.shard is not None
-        assert read.heard.shard.highest_offset(TP, 0) == (None if is_trimmed else 99)
+        shard: Any = read.heard.shard
+        assert shard.highest_offset(TP, 0) == (None if is_trimmed else 99)
 
 
 async def test_record_set_when_its_state_is_given_up_before_its_turn_then_is_not_applied() -> None:
