@@ -89,15 +89,7 @@ def look_up(shard: PythonShard) -> Callable[[TopicIdPartition, int, int], Row | 
 
 
 def look_up_many(shard: PythonShard) -> Callable[[Sequence[Asked]], Sequence[Row | None]]:
-    """Return the question of many look-ups; without such a call they are asked one by one."""
-    rows_for = getattr(shard, "rows_for", None)
-    if rows_for is not None:
-        return rows_for  # type: ignore[no-any-return]
-
-    def one_by_one(asked: Sequence[Asked]) -> Sequence[Row | None]:
-        return [shard.row_for(*each) for each in asked]
-
-    return one_by_one
+    return shard.rows_for
 
 
 def states_of(shards: Sequence[PythonShard]) -> list[bytes]:

@@ -181,17 +181,26 @@ impl Epoch {
         }
     }
 
+    /// Returns whether any finished copy ever reached that far.
+    #[inline]
+    fn reaches(&self, offset: i64) -> bool {
+        self.highest.is_some_and(|highest| offset <= highest)
+    }
+
     /// Returns the finished segment for `offset`: by slot, else the last finished over it.
     #[inline]
     pub fn lookup(&self, offset: i64, rows: &RowStore) -> Option<RowNo> {
+        if !self.reaches(offset) {
+            return None;
+        }
         self.lookup_from(self.slots.floor(offset), offset, rows)
     }
 
     /// Looks up as `lookup` does, where `slot` is the last one that is not above `offset`.
     #[inline]
     pub fn lookup_from(&self, slot: Option<(i64, RowNo)>, offset: i64, rows: &RowStore) -> Option<RowNo> {
-        if self.highest.is_none_or(|highest| offset > highest) {
-            return None; // no finished copy ever reached that far
+        if !self.reaches(offset) {
+            return None;
         }
         if let Some((_, number)) = slot {
             let row = rows.get(number);

@@ -86,18 +86,18 @@ impl Frozen {
             });
             EpochCursor::default()
         });
-        while let Some((offsets, holders)) = entry.slots.chunk(cursor.chunk) {
+        while let Some(slots) = entry.slots.chunk(cursor.chunk) {
             if *left == 0 {
                 self.open = Some(cursor);
                 return false;
             }
             cursor.chunk += 1;
             if let Some(copy) = self.epochs.last_mut() {
-                copy.offsets.extend_from_slice(offsets);
-                copy.holders.extend_from_slice(holders);
+                copy.offsets.extend(slots.iter().map(|slot| slot.pair().0));
+                copy.holders.extend(slots.iter().map(|slot| slot.pair().1));
             }
-            self.copy(entry.epoch, holders.iter().copied(), rows);
-            *left = left.saturating_sub(holders.len());
+            self.copy(entry.epoch, slots.iter().map(|slot| slot.pair().1), rows);
+            *left = left.saturating_sub(slots.len());
         }
         let others = cursor.others.get_or_insert_with(|| entry.unreferenced.iter().collect::<Vec<_>>().into_iter());
         let count = others.len().min(*left);

@@ -31,6 +31,8 @@ mod partition;
 mod place;
 mod record_walk;
 mod row;
+#[cfg(feature = "python")]
+mod row_lookups;
 mod row_set;
 mod row_store;
 #[cfg(feature = "python")]

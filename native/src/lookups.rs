@@ -16,10 +16,10 @@ use pyo3::types::{PyBytes, PyString};
 use crate::frame::{self, Question, Request};
 use crate::partition::Partition;
 use crate::row::RowNo;
+use crate::row_lookups::find_all;
 use crate::row_store::RowStore;
 use crate::shard::Core;
 use crate::shared::{Inner, Shared};
-use crate::slots::floor_in;
 
 /// User partitions that a reader's table holds; one more empties it.
 const ADMITTED_MAX: usize = 100_000;
@@ -248,18 +248,13 @@ fn put_all(
     let partitions = partitions.collect::<Option<Vec<_>>>()?;
     let epochs: Vec<_> =
         questions.iter().zip(&partitions).map(|(question, (partition, _))| partition.epoch(question.epoch)).collect();
-    let around: Vec<_> = questions
+    let asked: Vec<_> = questions
         .iter()
         .zip(&epochs)
-        .map(|(question, epoch)| epoch.map_or((&[][..], &[][..]), |epoch| epoch.slots.around(question.offset)))
+        .zip(&partitions)
+        .map(|((question, &epoch), &(_, rows))| (epoch, rows, question.offset))
         .collect();
-    let slots: Vec<_> =
-        questions.iter().zip(around).map(|(question, around)| floor_in(around, question.offset)).collect();
-    let mut found = Vec::with_capacity(questions.len());
-    for (number, question) in questions.iter().enumerate() {
-        let rows = partitions[number].1;
-        found.push(epochs[number].and_then(|epoch| epoch.lookup_from(slots[number], question.offset, rows)));
-    }
+    let found = find_all(&asked);
     for (found, (partition, rows)) in found.into_iter().zip(partitions) {
         put(request, partition, found, rows, answer)?;
     }

@@ -17,18 +17,24 @@ use crate::many_images;
 use crate::partition::{Delete, Partition, Update};
 use crate::place::Place;
 use crate::row::{Row, RowNo, Uuid, read_row};
+use crate::row_lookups;
 use crate::row_store::RowStore;
 use crate::shared::{Inner, Shared, Turn};
 use crate::state::State;
 use crate::verdict::Verdict;
 
-type Pair<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+pub type Pair<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 /// Returns id and row, as Python's engine holds them.
+#[inline]
 pub fn pair<'py>(py: Python<'py>, row: &Row, tail: &[u8]) -> Pair<'py> {
+    let uuid = PyBytes::new(py, &row.uuid);
+    if !row.has_tail() {
+        return (uuid, PyBytes::new(py, &row.plain()));
+    }
     let mut bytes = Vec::with_capacity(row.written_len(tail));
     row.write(tail, &mut bytes);
-    (PyBytes::new(py, &row.uuid), PyBytes::new(py, &bytes))
+    (uuid, PyBytes::new(py, &bytes))
 }
 
 fn uuid_of(bytes: &[u8]) -> PyResult<Uuid> {
@@ -41,16 +47,6 @@ pub struct Core {
     pub shared: Arc<Shared>,
     /// How far the record set is read; locked while a slice is applied.
     walk: Mutex<Walk>,
-}
-
-impl Drop for Core {
-    fn drop(&mut self) {
-        if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            if let Some(inner) = shared.only() {
-                std::mem::replace(&mut inner.state, State::new()).free_aside();
-            }
-        }
-    }
 }
 
 impl Core {
@@ -160,14 +156,16 @@ impl Core {
     }
 
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let inner = self.inner();
-        PyList::new(py, inner.state.keys().into_iter().map(|key| PyBytes::new(py, key)))
+        // Python objects are made without the lock: making one may run other Python code.
+        let keys: Vec<Box<[u8]>> = self.inner().state.keys().into_iter().map(Box::from).collect();
+        PyList::new(py, keys.iter().map(|key| PyBytes::new(py, key)))
     }
 
     fn add(&self, key: &[u8], uuid: &[u8], row: &[u8]) -> PyResult<Verdict> {
+        let mut new = read_row(uuid_of(uuid)?, 0, row).ok_or_else(|| PyValueError::new_err("not a row"))?;
         let mut inner = self.inner();
         let number = inner.state.ensure(key);
-        let new = read_row(uuid_of(uuid)?, number, row).ok_or_else(|| PyValueError::new_err("not a row"))?;
+        new.row.partition = number;
         let Some((partition, rows)) = inner.state.partition_and_rows(number) else {
             return Err(PyValueError::new_err("no such partition"));
         };
@@ -203,11 +201,14 @@ impl Core {
         Ok(found.map(|number| self.shown(py, &inner, number).1))
     }
 
-    fn row_for<'py>(&self, py: Python<'py>, key: &[u8], epoch: i32, offset: i64) -> Option<Pair<'py>> {
-        let inner = self.inner();
-        let entry = inner.state.get(key)?.epoch(epoch)?;
-        let number = entry.lookup(offset, &inner.state.rows)?;
-        Some(self.shown(py, &inner, number))
+    /// Looks up in a user partition, which is an object with a `key`.
+    fn row_for<'py>(&self, user: &Bound<'py, PyAny>, epoch: i32, offset: i64) -> PyResult<Option<Pair<'py>>> {
+        row_lookups::row_for(&self.shared, user, epoch, offset)
+    }
+
+    /// Looks up all of `asked`, tuples of user partition, leader epoch and offset.
+    fn rows_for<'py>(&self, asked: &Bound<'py, PyAny>) -> PyResult<Vec<Option<Pair<'py>>>> {
+        row_lookups::rows_for(&self.shared, asked)
     }
 
     fn next_with_txn_index<'py>(&self, py: Python<'py>, key: &[u8], epoch: i32, offset: i64) -> Option<Pair<'py>> {

@@ -50,13 +50,16 @@ impl Shared {
         }
     }
 
-    /// Returns the state alone, where nobody else has it, as `sound` does.
-    pub fn only(&mut self) -> Option<&mut Inner> {
-        self.inner.get_mut().ok()
-    }
-
     fn is_awaited(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Ok(inner) = self.inner.get_mut() {
+            std::mem::replace(&mut inner.state, State::new()).free_aside();
+        }
     }
 }
 

@@ -4,35 +4,69 @@ use crate::row::RowNo;
 
 const CHUNK_MAX: usize = 1024;
 
-#[derive(Clone, Default)]
-struct Chunk {
-    offsets: Vec<i64>,
-    rows: Vec<RowNo>,
+/// A slot; packed, since the offset and the row of one slot are read together.
+#[derive(Clone, Copy)]
+#[repr(C, packed(4))]
+pub struct Slot {
+    offset: i64,
+    row: RowNo,
 }
 
-impl Chunk {
-    fn insert(&mut self, at: usize, offset: i64, row: RowNo) {
-        if self.offsets.len() == self.offsets.capacity() {
-            let more = (self.offsets.len() / 4).max(2);
-            self.offsets.reserve_exact(more);
-            self.rows.reserve_exact(more);
-        }
-        self.offsets.insert(at, offset);
-        self.rows.insert(at, row);
+impl Slot {
+    #[inline]
+    pub fn pair(self) -> (i64, RowNo) {
+        (self.offset, self.row)
     }
 }
 
+/// Adds a slot to a chunk, which grows by a quarter.
+fn insert(chunk: &mut Vec<Slot>, at: usize, slot: Slot) {
+    if chunk.len() == chunk.capacity() {
+        chunk.reserve_exact((chunk.len() / 4).max(2));
+    }
+    chunk.insert(at, slot);
+}
+
 /// Returns the last of these slots that is not above `offset`.
+///
+/// Segments of one size are the most common: a slot is looked for where it would be then, and
+/// around it in steps that double. Less memory is read than in halving the whole.
 #[inline]
-pub fn floor_in((offsets, rows): (&[i64], &[RowNo]), offset: i64) -> Option<(i64, RowNo)> {
-    let at = offsets.partition_point(|&one| one <= offset).checked_sub(1)?;
-    Some((offsets[at], rows[at]))
+pub fn floor_in(slots: &[Slot], offset: i64) -> Option<(i64, RowNo)> {
+    let (first, last) = (slots.first()?.offset, slots.last()?.offset);
+    if offset < first {
+        return None;
+    }
+    if offset >= last {
+        return slots.last().map(|slot| slot.pair());
+    }
+    let share = offset.wrapping_sub(first) as u64 as f64 / last.wrapping_sub(first) as u64 as f64;
+    let guess = ((share * (slots.len() - 1) as f64) as usize).min(slots.len() - 2);
+    // The slot at `low` is not above `offset`, and the one at `high` is.
+    let mut step = 1;
+    let (low, high) = if slots[guess].offset <= offset {
+        let mut low = guess;
+        while low + step < slots.len() && slots[low + step].offset <= offset {
+            low += step;
+            step *= 2;
+        }
+        (low, slots.len().min(low + step))
+    } else {
+        let mut high = guess;
+        while high > step && slots[high - step].offset > offset {
+            high -= step;
+            step *= 2;
+        }
+        (high.saturating_sub(step), high)
+    };
+    let at = low + slots[low..high].partition_point(|slot| slot.offset <= offset) - 1;
+    Some(slots[at].pair())
 }
 
 /// No chunk is empty; offsets rise strictly within and across chunks.
 #[derive(Clone, Default)]
 pub struct Slots {
-    chunks: Vec<Chunk>,
+    chunks: Vec<Vec<Slot>>,
 }
 
 impl Slots {
@@ -45,33 +79,32 @@ impl Slots {
     }
 
     pub fn len(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.offsets.len()).sum()
+        self.chunks.iter().map(Vec::len).sum()
     }
 
     /// Returns the largest offset with a slot.
     #[inline]
     pub fn top(&self) -> Option<i64> {
-        self.chunks.last().and_then(|chunk| chunk.offsets.last().copied())
+        self.chunks.last().and_then(|chunk| chunk.last()).map(|slot| slot.offset)
     }
 
     /// Returns the number of the chunk that has the slot of `offset`, or would get it.
     #[inline]
     fn home(&self, offset: i64) -> usize {
         let last = self.chunks.len() - 1;
-        if last == 0 || offset >= self.chunks[last].offsets[0] {
+        if last == 0 || offset >= self.chunks[last][0].offset {
             return last;
         }
-        self.chunks.partition_point(|chunk| chunk.offsets[0] <= offset).saturating_sub(1)
+        self.chunks.partition_point(|chunk| chunk[0].offset <= offset).saturating_sub(1)
     }
 
-    /// Returns the offsets and rows among which the last slot not above `offset` is, if any is.
+    /// Returns the slots among which the last one not above `offset` is, if any is.
     #[inline]
-    pub fn around(&self, offset: i64) -> (&[i64], &[RowNo]) {
+    pub fn around(&self, offset: i64) -> &[Slot] {
         if self.chunks.is_empty() {
-            return (&[], &[]);
+            return &[];
         }
-        let chunk = &self.chunks[self.home(offset)];
-        (&chunk.offsets, &chunk.rows)
+        &self.chunks[self.home(offset)]
     }
 
     /// Returns the last slot that is not above `offset`.
@@ -87,10 +120,10 @@ impl Slots {
         }
         let home = self.home(offset);
         let chunk = &self.chunks[home];
-        let at = chunk.offsets.partition_point(|&one| one <= offset);
-        match chunk.offsets.get(at) {
-            Some(&found) => Some(found),
-            None => self.chunks.get(home + 1).map(|next| next.offsets[0]),
+        let at = chunk.partition_point(|slot| slot.offset <= offset);
+        match chunk.get(at) {
+            Some(found) => Some(found.offset),
+            None => self.chunks.get(home + 1).map(|next| next[0].offset),
         }
     }
 
@@ -101,15 +134,14 @@ impl Slots {
     /// Fills a new slot above `top`; returns whether a chunk was full.
     #[inline]
     pub fn append(&mut self, offset: i64, row: RowNo) -> bool {
-        let is_full = self.chunks.last().is_none_or(|chunk| chunk.offsets.len() >= CHUNK_MAX);
+        let is_full = self.chunks.last().is_none_or(|chunk| chunk.len() >= CHUNK_MAX);
         let was_empty = self.chunks.is_empty();
         if is_full {
-            self.chunks.push(Chunk::default());
+            self.chunks.push(Vec::new());
         }
         let last = self.chunks.len() - 1;
         let chunk = &mut self.chunks[last];
-        let end = chunk.offsets.len();
-        chunk.insert(end, offset, row);
+        insert(chunk, chunk.len(), Slot { offset, row });
         is_full && !was_empty
     }
 
@@ -120,25 +152,24 @@ impl Slots {
         }
         let home = self.home(offset);
         let chunk = &mut self.chunks[home];
-        let at = chunk.offsets.partition_point(|&one| one < offset);
-        if chunk.offsets.get(at) == Some(&offset) {
-            chunk.rows[at] = row;
+        let at = chunk.partition_point(|slot| slot.offset < offset);
+        if let Some(found) = chunk.get_mut(at).filter(|found| found.offset == offset) {
+            found.row = row;
             return false;
         }
-        chunk.insert(at, offset, row);
-        if chunk.offsets.len() <= CHUNK_MAX {
+        insert(chunk, at, Slot { offset, row });
+        if chunk.len() <= CHUNK_MAX {
             return false;
         }
-        let middle = chunk.offsets.len() / 2;
-        let upper = Chunk { offsets: chunk.offsets.split_off(middle), rows: chunk.rows.split_off(middle) };
+        let upper = chunk.split_off(chunk.len() / 2);
         self.chunks.insert(home + 1, upper);
         true
     }
 
     pub fn pop_last(&mut self) -> Option<(i64, RowNo)> {
         let chunk = self.chunks.last_mut()?;
-        let found = chunk.offsets.pop().zip(chunk.rows.pop());
-        if chunk.offsets.is_empty() {
+        let found = chunk.pop().map(Slot::pair);
+        if chunk.is_empty() {
             self.chunks.pop();
         }
         found
@@ -151,34 +182,33 @@ impl Slots {
         }
         let home = self.home(offset);
         let chunk = &mut self.chunks[home];
-        let Ok(at) = chunk.offsets.binary_search(&offset) else { return };
-        chunk.offsets.remove(at);
-        chunk.rows.remove(at);
-        if chunk.offsets.is_empty() {
+        let at = chunk.partition_point(|slot| slot.offset < offset);
+        if chunk.get(at).is_none_or(|slot| slot.offset != offset) {
+            return;
+        }
+        chunk.remove(at);
+        if chunk.is_empty() {
             self.chunks.remove(home);
         }
     }
 
-    /// Returns the offsets and rows of one piece of them; `None` behind the last piece.
-    pub fn chunk(&self, number: usize) -> Option<(&[i64], &[RowNo])> {
-        self.chunks.get(number).map(|chunk| (&*chunk.offsets, &*chunk.rows))
+    /// Returns one piece of them; `None` behind the last piece.
+    pub fn chunk(&self, number: usize) -> Option<&[Slot]> {
+        self.chunks.get(number).map(Vec::as_slice)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (i64, RowNo)> + '_ {
-        self.chunks.iter().flat_map(|chunk| chunk.offsets.iter().copied().zip(chunk.rows.iter().copied()))
+        self.chunks.iter().flatten().map(|slot| slot.pair())
     }
 
     /// Returns the slots from `offset` on, by rising offset.
     pub fn since(&self, offset: i64) -> impl Iterator<Item = (i64, RowNo)> + '_ {
         let home = if self.chunks.is_empty() { 0 } else { self.home(offset) };
-        self.chunks[home..]
-            .iter()
-            .flat_map(|chunk| chunk.offsets.iter().copied().zip(chunk.rows.iter().copied()))
-            .skip_while(move |slot| slot.0 < offset)
+        self.chunks[home..].iter().flatten().map(|slot| slot.pair()).skip_while(move |slot| slot.0 < offset)
     }
 
     pub fn held_bytes(&self) -> usize {
-        let of_chunk = |chunk: &Chunk| chunk.offsets.capacity() * 8 + chunk.rows.capacity() * 4;
-        self.chunks.capacity() * size_of::<Chunk>() + self.chunks.iter().map(of_chunk).sum::<usize>()
+        let of_chunks: usize = self.chunks.iter().map(Vec::capacity).sum();
+        self.chunks.capacity() * size_of::<Vec<Slot>>() + of_chunks * size_of::<Slot>()
     }
 }

@@ -16,7 +16,7 @@ use crate::verdict::Verdict;
 /// Rows of deleted partitions that are freed in one look.
 pub const FREED_AT_A_TIME: usize = 64;
 
-/// Rows that are freed without a thread.
+/// Rows, or user partitions, that are freed without a thread.
 const FREED_AT_ONCE: usize = 10_000;
 
 #[derive(Default)]
@@ -225,7 +225,7 @@ impl State {
 
     /// Frees a large state in a thread of its own: the caller may be an event loop.
     pub fn free_aside(self) {
-        if self.rows.len() > FREED_AT_ONCE {
+        if self.rows.len().max(self.count()) > FREED_AT_ONCE {
             // Where no thread starts, the state is freed here.
             let _ = std::thread::Builder::new().name("rlmm-free".into()).spawn(move || drop(self));
         }

@@ -58,12 +58,7 @@ class NativeAnswers:
     def segment_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        return _found(partition, self._core.row_for(partition.key, epoch, offset))
-
-    def row_for(
-        self, partition: TopicIdPartition, epoch: int, offset: int
-    ) -> tuple[bytes, bytes] | None:
-        return self._core.row_for(partition.key, epoch, offset)
+        return _found(partition, self._core.row_for(partition, epoch, offset))
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int

@@ -100,7 +100,7 @@ class CorePartition:
         return verdict_of(number)
 
     def lookup(self, epoch: int, offset: int) -> bytes | None:
-        found = self._core.row_for(self.key, epoch, offset)
+        found = self._core.row_for(self, epoch, offset)
         return None if found is None else found[0]
 
 

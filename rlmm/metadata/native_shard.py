@@ -61,6 +61,9 @@ class NativeShard(NativeAnswers, PythonShard):  # type: ignore[misc]  # other st
     ) -> None:
         super().__init__(partition, position, order_cache)
         self._core = self.core = Core()
+        # Without a frame of Python for each look-up, which would cost half of it.
+        self.row_for = self._core.row_for  # type: ignore[method-assign]
+        self.rows_for = self._core.rows_for  # type: ignore[method-assign]
         self._states = CorePartitions(self._core)  # type: ignore[assignment]
         self._walked: OpenRecordSet | None = None
         """The record set that the core has read a part of."""
@@ -136,6 +139,8 @@ class NativeShard(NativeAnswers, PythonShard):  # type: ignore[misc]  # other st
                     return False, None
                 is_bare = stop == _BATCH and steps >= STEPS_MAX and budget < INT64_MAX
                 if stop in (_END, _STEPS) or (stop == _LIMIT and not budget) or is_bare:
+                    if stop == _END:
+                        self._walked = None  # a megabyte, until the next one comes
                     return stop == _END, None
                 if stop == _BATCH:
                     found = opened.next_batch(self.position)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from rlmm.metadata.report import never
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rlmm_native import Core
 
@@ -137,6 +137,11 @@ class Shard(Protocol):
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> tuple[bytes, bytes] | None:
         """Answer `segment_for` as id and row, without making an object."""
+
+    def rows_for(
+        self, asked: Sequence[tuple[TopicIdPartition, int, int]]
+    ) -> list[tuple[bytes, bytes] | None]:
+        """Answer `row_for` many times, at one moment."""
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int

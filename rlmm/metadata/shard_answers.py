@@ -19,7 +19,7 @@ from rlmm.metadata.shard import EpochLookup
 from rlmm.metadata.state_check import violations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from rlmm_native import Core
 
@@ -109,6 +109,11 @@ class ShardAnswers:
         state = self._states.get(partition.key, _NOTHING)
         entry = state.epochs.get(epoch)
         return None if entry is None else entry.row_for(offset, state.rows)
+
+    def rows_for(
+        self, asked: Sequence[tuple[TopicIdPartition, int, int]]
+    ) -> list[tuple[bytes, bytes] | None]:
+        return [self.row_for(*one) for one in asked]
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int

@@ -22,6 +22,7 @@ from rlmm.errors import (
     OutcomeUnknown,
     first_of,
 )
+from rlmm.metadata.core_panic import CorePanic
 from rlmm.metadata.report import Tally
 from rlmm.pump.follower import Follower
 from rlmm.pump.log_connection import LogConnection
@@ -149,7 +150,7 @@ class Pump:
             self._identity = None
             self._context.listener.disconnect(str(error))
             raise
-        except Exception:
+        except (Exception, CorePanic):
             self._tasks = None
             raise
 

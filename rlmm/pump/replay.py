@@ -143,7 +143,9 @@ class Replay:
         return True
 
     def judge(self, now_s: float) -> Fact | None:
+        """Return what a follower is to tell of its state. Raises the panic of a native core."""
         position = self.shard.position
+        _ = self.shard.user_partitions  # a core that has panicked refuses any question
         if not self.is_caught_up:
             if position < self.target or self._refused is not None:
                 return self._refused

@@ -35,7 +35,7 @@ class SliceApplication:
         """
         self.lock = asyncio.Lock()
         self.is_lost = False
-        """Whether a thread failed, so that it is not known how far the shard came."""
+        """Whether a slice failed, so that it is not known how far the shard came."""
         self._pace = pace
         self._events_max = events_max
         self._tally = tally
@@ -102,6 +102,10 @@ class SliceApplication:
         is_timed = replay.shard.slices_by_time
         events_max = None if is_timed else self._events_max
         is_over = self._pace.slice_end(TIMED_SLICE_S if is_timed else SLICE_S)
-        report = replay.absorb(record_set, events_max, is_over, passed)
+        try:
+            report = replay.absorb(record_set, events_max, is_over, passed)
+        except BaseException:
+            self.is_lost = is_timed  # the position of the pure-Python shard follows each event
+            raise
         self._tally.add(report.tally)
         return report

@@ -157,11 +157,13 @@ class SideBySide(ChangesBetween):
         rng = self.rng
         partition, epoch = rng.choice(PARTITIONS), rng.choice(EPOCHS)
         offset, uuid = rng.choice(OFFSETS), rng.choice(UUIDS)
+        lookups = [(partition, epoch, one) for one in rng.choices(OFFSETS, k=3)]
         asked: tuple[Callable[[Shard], Any], ...] = (
             lambda shard: shard.segment_for(partition, epoch, offset),
             lambda shard: shard.next_segment_with_txn_index(partition, epoch, max(offset, 0)),
             lambda shard: shard.highest_offset(partition, epoch),
             lambda shard: shard.row_for(partition, epoch, offset),
+            lambda shard: shard.rows_for(lookups),
             lambda shard: shard.segments(partition),
             lambda shard: shard.segments_of_epoch(partition, epoch),
             lambda shard: shard.size(partition),

@@ -103,6 +103,7 @@ class Pair:
         self.same("statistics", methodcaller("statistics"))
         for asked in (
             methodcaller("row_for", user, epoch, offset),
+            methodcaller("rows_for", [(user, epoch, one) for one in _OFFSETS]),
             methodcaller("next_segment_with_txn_index", user, epoch, offset),
             methodcaller("segments_of_epoch", user, epoch),
             methodcaller("page", user, epoch, limit=2),

@@ -13,6 +13,7 @@ from bench.__main__ import COMMANDS, main
 from bench.engine_replay import compare_ingest
 from bench.figures import Run
 from bench.ticker import Noticed
+from rlmm.base import native_core
 from rlmm.metadata.segment import SegmentMetadata
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ def test_ingest_when_it_is_too_slow_beside_getmany_is_explained_by_a_profile(
 
     monkeypatch.setattr(engine_replay, "write", write)
     monkeypatch.setattr(engine_replay, "read_getmany", read_getmany)
+    # The time of the native core is no function's of Python.
+    monkeypatch.setattr(native_core._PROCESS, "engine", native_core.ShardEngine.PYTHON)
     run = Run(in_this_process=True)
     compare_ingest(run, tmp_path, "broker:9092", {500: 20_000})
     asked = [figure.name for figure in run.asked]

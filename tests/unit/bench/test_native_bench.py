@@ -98,9 +98,7 @@ def assert_states(recorded: dict[str, Any], section: str, wanted: dict[str, floa
     assert len({(figure["name"], figure["unit"]) for figure in figures}) == len(figures)
     assert all(figure["name"].startswith(f"{section}: ") for figure in figures)
     asked = {
-        figure["name"].removeprefix("N2: "): figure.get(
-            "asked_at_least", figure.get("asked_at_most")
-        )
+        figure["name"]: figure.get("asked_at_least", figure.get("asked_at_most"))
         for figure in figures
         if "met" in figure
     }
