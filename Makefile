@@ -46,7 +46,7 @@ test-fast: setup ## while working: the quick tests of the service, within a minu
 
 test: setup ## what CI runs: every test in its short form, and every capability shown; all of it with ENGINE=python or native
 	$(PYTEST) --randomly-seed=$(ORDER) --hypothesis-profile=ci -m "not long" --capabilities=docs/capabilities.md tests
-	$(if $(ENGINE),,RLMM_ENGINE=python $(PYTEST) --randomly-seed=$(ORDER) -m "not long" $(EITHER))
+	$(if $(ENGINE),,RLMM_ENGINE=python $(PYTEST) --randomly-seed=$(ORDER) --hypothesis-profile=ci -m "not long" $(EITHER))
 
 test-kafka: setup ## everything with a real Kafka broker, in its long forms; needs Maven and a JDK, 17 or newer
 	$(PYTEST) --hypothesis-profile=ci -m kafka tests

@@ -47,7 +47,13 @@ def performance_machine() -> str:
     if before > _QUIET:
         lines.append("**The machine had other work: wall times and tails are of a busy one.**")
     if sizes["events"] < _WHOLE:
-        lines.append(f"**The histories were shorter than the limits are for: {_WHOLE:,} events.**")
+        lines.append(
+            f"**{sizes['events']:,} events, where the limits are for {_WHOLE:,}: no row below "
+            "proves or refutes a limit.**"
+        )
+    missing = [number for number in SECTIONS if number not in run["sections"]]
+    if missing:
+        lines.append(f"**Not run: {', '.join(missing)}.**")
     lines += [f"Not measured: {note}." for note in run.get("notes", [])]
     return "  \n".join(lines) + "\n"
 
@@ -88,7 +94,7 @@ def kafka_ahead() -> str:
         and _is_ahead(figure)
     ]
     if not rows:
-        return "In no comparison of this run Kafka's own classes are ahead.\n"
+        return "In no comparison that was run Kafka's own classes are ahead.\n"
     return table(("", "comparison in which Kafka's side is ahead", "measured"), rows)
 
 

@@ -27,10 +27,10 @@ pub fn find_all(asked: &[Asked]) -> Vec<Option<RowNo>> {
 }
 
 /// A copy of a row and of its tail.
-type Copied = (Row, Box<[u8]>);
+pub type Copied = (Row, Box<[u8]>);
 
 #[inline]
-fn copy_of(rows: &RowStore, number: RowNo) -> Copied {
+pub fn copy_of(rows: &RowStore, number: RowNo) -> Copied {
     (rows.get(number).clone(), rows.tail(number).into())
 }
 

@@ -17,7 +17,7 @@ use crate::many_images;
 use crate::partition::{Delete, Partition, Update};
 use crate::place::Place;
 use crate::row::{Row, RowNo, Uuid, read_row};
-use crate::row_lookups;
+use crate::row_lookups::{self, copy_of};
 use crate::row_store::RowStore;
 use crate::shared::{Inner, Shared, Turn};
 use crate::state::State;
@@ -325,8 +325,9 @@ impl Core {
         let found = orders.page(epoch, after, limit, rows, |number| partition.strays_of(number));
         partition.orders = Some(orders);
         let Some(found) = found else { return Ok(None) };
-        let shown = found.into_iter().map(|number| self.shown(py, &inner, number));
-        PyList::new(py, shown.collect::<Vec<_>>()).map(Some)
+        let copies: Vec<_> = found.into_iter().map(|number| copy_of(&inner.state.rows, number)).collect();
+        drop(inner);
+        PyList::new(py, copies.iter().map(|(row, tail)| pair(py, row, tail)).collect::<Vec<_>>()).map(Some)
     }
 
     /// Begins to copy the user partition of `key`, or all; `None` where it is not known.

@@ -1,4 +1,5 @@
-//! The outcome of one event, as a number that `rlmm.metadata.native_shard` turns into a verdict.
+//! The outcome of one event, as a number that `verdict_of` in `rlmm/metadata/native_partitions.py` turns
+//! into a verdict. It counts on the order of `Reason` and of the kinds here.
 
 /// Low byte: the kind. Then the remark or the reason, the current state + 1, the requested state.
 pub type Verdict = u32;

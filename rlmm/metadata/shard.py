@@ -208,7 +208,7 @@ class Shard(Protocol):
     def image_parts(self) -> Iterator[Callable[[], bytes]]:
         """
         Yield, by rising key, functions for the images of user partitions as they are at that
-        moment. They may run later and in any thread. All images are of one position only if nothing
+        moment. Each runs once, later and in any thread. All images are of one position only if nothing
         is applied until the last is yielded.
         """
 
