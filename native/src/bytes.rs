@@ -89,3 +89,9 @@ pub fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     }
     out.push(number as u8);
 }
+
+/// Returns whether the system would give so much memory now: asked before much is allocated, since
+/// an allocation that fails ends the process.
+pub fn has_room(bytes: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
+}

@@ -5,12 +5,20 @@
 
 use hashbrown::HashMap;
 
-use crate::bytes::put_varint;
+use crate::bytes::{has_room, put_varint};
 use crate::epoch::Epoch;
 use crate::image::NO_DELETE;
 use crate::partition::{Delete, Partition};
 use crate::row::{Row, RowNo};
 use crate::row_store::RowStore;
+
+/// There is no memory for a copy or its image.
+#[derive(Debug)]
+pub struct NoRoom;
+
+/// Memory for each row: its copy with number and tail's end, or its part of an image being made.
+const COPY_BYTES: usize = size_of::<Row>() + size_of::<RowNo>() + size_of::<usize>();
+const IMAGE_BYTES: usize = 160;
 
 struct FrozenEpoch {
     epoch: i32,
@@ -49,12 +57,15 @@ pub struct Frozen {
 }
 
 impl Frozen {
-    pub fn begin(key: &[u8], delete: Option<Delete>, row_count: usize) -> Self {
+    pub fn begin(key: &[u8], delete: Option<Delete>, row_count: usize) -> Result<Self, NoRoom> {
+        if !has_room(row_count * COPY_BYTES) {
+            return Err(NoRoom);
+        }
         let mut frozen = Frozen { key: key.into(), delete, ..Frozen::default() };
         frozen.rows.reserve_exact(row_count);
         frozen.numbers.reserve_exact(row_count);
         frozen.tail_ends.reserve_exact(row_count);
-        frozen
+        Ok(frozen)
     }
 
     /// Copies about `left` rows, which counts them; returns whether all is copied. Nothing may
@@ -141,8 +152,10 @@ impl Frozen {
         ids.into_iter().map(|(_, place)| place).collect()
     }
 
-    /// Returns the image.
-    pub fn image(self) -> Vec<u8> {
+    pub fn image(self) -> Result<Vec<u8>, NoRoom> {
+        if !has_room(self.rows.len() * IMAGE_BYTES + self.tails.len()) {
+            return Err(NoRoom);
+        }
         let order = self.order();
         let mut out = Vec::with_capacity(64 + self.key.len() + self.rows.len() * 100 + self.tails.len());
         put_varint(&mut out, self.key.len() as u64);
@@ -166,7 +179,7 @@ impl Frozen {
             row.write(tail, &mut out);
         }
         self.write_epochs(&ordinals, &mut out);
-        out
+        Ok(out)
     }
 
     fn write_epochs(&self, ordinals: &[u64], out: &mut Vec<u8>) {

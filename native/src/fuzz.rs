@@ -168,11 +168,11 @@ impl Fuzzed {
 }
 
 fn image_of(state: &State, key: &[u8]) -> Vec<u8> {
-    let mut frozen = state.frozen(key).expect("it is known");
+    let mut frozen = state.frozen(key).expect("there is memory").expect("it is known");
     if let Some(partition) = state.get(key) {
         while !frozen.go_on(partition, &state.rows, &mut 3) {} // in small steps
     }
-    frozen.image()
+    frozen.image().expect("there is memory")
 }
 
 fn case(fuzzed: &mut Fuzzed, input: &Input) {

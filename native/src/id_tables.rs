@@ -1,4 +1,4 @@
-//! Row numbers by the hash of their segment id, in tables of bounded size: no growth takes long.
+//! Numbers by the hash of what they stand for, in tables of bounded size: no growth takes long.
 //!
 //! The directory says which table has the ids of a hash, by some of its bits. A table that is full
 //! is split in two by one more bit; the directory is doubled when none is left over for that.
@@ -13,6 +13,8 @@ const NUMBERS_MAX: usize = 3584;
 const BITS_MAX: u32 = 20;
 /// The bits of a hash from here on choose the table; the table itself uses others.
 const BITS_FROM: u32 = 32;
+/// A table is made smaller when it has room for this many times its numbers.
+const SPARSE: usize = 16;
 
 struct Table {
     /// How many bits all of its ids have in common.
@@ -42,9 +44,20 @@ impl IdTables {
         &self.tables[self.index(hash)].numbers
     }
 
-    pub fn of_mut(&mut self, hash: u64) -> &mut HashTable<RowNo> {
+    /// Removes the number of `hash` that `is_it`; returns whether it was there.
+    pub fn remove(&mut self, hash: u64, is_it: impl Fn(RowNo) -> bool, hash_of: impl Fn(RowNo) -> u64) -> bool {
         let index = self.index(hash);
-        &mut self.tables[index].numbers
+        let numbers = &mut self.tables[index].numbers;
+        let Ok(entry) = numbers.find_entry(hash, |&number| is_it(number)) else { return false };
+        entry.remove();
+        if numbers.len() < numbers.capacity() / SPARSE {
+            numbers.shrink_to(numbers.len() * 2, |&number| hash_of(number)); // a walk costs as much as there is room
+        }
+        true
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = RowNo> + '_ {
+        self.tables.iter().flat_map(|table| table.numbers.iter().copied())
     }
 
     /// Adds a number that is not there yet.

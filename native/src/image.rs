@@ -2,7 +2,7 @@
 //!
 //! An image may come from a stranger: its cost and memory are in proportion to its bytes.
 
-use crate::bytes::Reader;
+use crate::bytes::{Reader, has_room};
 use crate::epoch::Epoch;
 use crate::partition::{DELETE_OF_PARTITION_FINISHED, Delete};
 use crate::row::{FINISHED, NOT_FINISHED, NewRow, read_row};
@@ -12,6 +12,8 @@ pub const NO_DELETE: u8 = 0xFF;
 /// Bytes of the shortest row with its id and length, and of the shortest leader epoch.
 const ROW_BYTES_MIN: usize = 16 + 1 + 65;
 const EPOCH_BYTES_MIN: usize = 7;
+/// Memory for each byte of an image at most: what is read of it, and the state made of that.
+const MEMORY_PER_BYTE: usize = 4;
 /// Longest varint that a Python reader accepts.
 const VARINT_BYTES_MAX: usize = 9;
 
@@ -30,8 +32,11 @@ pub struct ReadImage<'a> {
     epochs: Vec<ReadEpoch>,
 }
 
-/// Reads an image; `None` unless an engine writes exactly these bytes.
+/// Reads an image; `None` unless an engine writes exactly these bytes and there is memory for it.
 pub fn read(image: &[u8]) -> Option<ReadImage<'_>> {
+    if !has_room(image.len().saturating_mul(MEMORY_PER_BYTE)) {
+        return None; // Python's engine says so
+    }
     let mut reader = Reader::new(image);
     let size = usize::try_from(reader.canonical_varint(VARINT_BYTES_MAX)?).ok()?;
     let key = reader.take(size)?;

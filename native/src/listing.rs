@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::frozen::Frozen;
+use crate::frozen::{Frozen, NoRoom};
 use crate::row::{Row, Tail};
 use crate::shard::pair;
 use crate::shared::Shared;
@@ -13,6 +14,12 @@ use crate::state::{State, WalkPlace};
 
 /// Rows that are copied in one step: no reader waits for the shard longer than some 0.1 ms.
 const COPIED_AT_A_TIME: usize = 2_048;
+
+impl From<NoRoom> for PyErr {
+    fn from(_: NoRoom) -> Self {
+        PyMemoryError::new_err("no memory for the copy of a user partition, or for its state image")
+    }
+}
 
 #[derive(Default)]
 struct Copies {
@@ -25,7 +32,7 @@ struct Copies {
 
 impl Copies {
     /// Copies some more; returns whether all is copied.
-    fn go_on(&mut self, state: &State) -> bool {
+    fn go_on(&mut self, state: &State) -> Result<bool, NoRoom> {
         let mut left = COPIED_AT_A_TIME;
         loop {
             if let Some(mut frozen) = self.open.take() {
@@ -33,16 +40,16 @@ impl Copies {
                     state.get(&frozen.key).is_none_or(|partition| frozen.go_on(partition, &state.rows, &mut left));
                 if !is_copied {
                     self.open = Some(frozen);
-                    return false;
+                    return Ok(false);
                 }
                 self.done.push(Some(frozen));
             }
-            let Some(place) = &mut self.place else { return true };
+            let Some(place) = &mut self.place else { return Ok(true) };
             if left == 0 {
-                return false;
+                return Ok(false);
             }
             left -= 1;
-            let Some(found) = state.frozen_at(place) else { return true };
+            let Some(found) = state.frozen_at(place)? else { return Ok(true) };
             self.open = found;
         }
     }
@@ -82,11 +89,12 @@ impl FrozenShard {
 #[pymethods]
 impl FrozenShard {
     /// Copies some more; returns whether all is copied.
-    fn go_on(&self, py: Python<'_>) -> bool {
-        py.detach(|| {
+    fn go_on(&self, py: Python<'_>) -> PyResult<bool> {
+        let is_copied = py.detach(|| {
             let inner = self.shared.locked();
             self.copies().go_on(&inner.state)
-        })
+        });
+        Ok(is_copied?)
     }
 
     /// Returns how many user partitions are copied.
@@ -96,12 +104,12 @@ impl FrozenShard {
 
     /// Returns the image of one, by its number in the order of keys; it can be made once, in any
     /// thread.
-    fn image<'py>(&self, py: Python<'py>, number: usize) -> Option<Bound<'py, PyBytes>> {
+    fn image<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let image = py.detach(|| {
-            let frozen = self.copies().take(number)?; // the others need not wait for its image
-            Some(frozen.image())
+            let frozen = self.copies().take(number); // the others need not wait for its image
+            frozen.map(Frozen::image).transpose()
         })?;
-        Some(PyBytes::new(py, &image))
+        Ok(image.map(|image| PyBytes::new(py, &image)))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::row_store::RowStore;
 pub type PageKey = (i64, Uuid);
 
 /// Segments that are put in order by one call.
-const TAKEN_AT_A_TIME: usize = 10_000;
+const TAKEN_AT_A_TIME: usize = 1_000;
 /// Changes for which an order of few segments is kept up although no page is asked for.
 const IDLE_CHANGES_MIN: usize = 1_000;
 

@@ -183,8 +183,12 @@ impl RowStore {
         if self.get(number).has_tail() {
             self.set_tail(number, Tail::default());
         }
-        if let Ok(entry) = self.ids.of_mut(hash).find_entry(hash, |&other| other == number) {
-            entry.remove();
+        let (blocks, hasher) = (&self.blocks, &self.hasher);
+        let hash_of = |other: RowNo| {
+            let row = &blocks[other as usize / BLOCK_ROWS][other as usize % BLOCK_ROWS];
+            hasher.hash_one((row.partition, &row.uuid))
+        };
+        if self.ids.remove(hash, |other| other == number, hash_of) {
             self.free.push(number);
         }
     }

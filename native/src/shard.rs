@@ -332,11 +332,11 @@ impl Core {
 
     /// Begins to copy the user partition of `key`, or all; `None` where it is not known.
     #[pyo3(signature = (key=None))]
-    fn freeze(&self, key: Option<&[u8]>) -> Option<FrozenShard> {
-        match key {
-            None => Some(FrozenShard::of_all(self.shared.clone())),
-            Some(key) => Some(FrozenShard::of_one(self.shared.clone(), self.inner().state.frozen(key)?)),
-        }
+    fn freeze(&self, key: Option<&[u8]>) -> PyResult<Option<FrozenShard>> {
+        let shared = self.shared.clone();
+        let Some(key) = key else { return Ok(Some(FrozenShard::of_all(shared))) };
+        let frozen = self.inner().state.frozen(key)?;
+        Ok(frozen.map(|frozen| FrozenShard::of_one(shared, frozen)))
     }
 
     /// Takes over the images of `content` from `start` on, each behind its length, until one is not

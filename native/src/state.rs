@@ -3,11 +3,11 @@
 use std::hash::BuildHasher;
 
 use foldhash::quality::RandomState;
-use hashbrown::HashTable;
 
 use crate::ended::{EndedPartitions, EndedPlace};
 use crate::epochs::Epochs;
-use crate::frozen::Frozen;
+use crate::frozen::{Frozen, NoRoom};
+use crate::id_tables::IdTables;
 use crate::partition::{DELETE_OF_PARTITION_FINISHED, Delete, Partition};
 use crate::row::{Row, STARTED};
 use crate::row_store::{RowStore, Totals};
@@ -25,6 +25,10 @@ struct Doomed {
     epochs: Epochs,
 }
 
+fn hash_at(partitions: &[Option<Box<Partition>>], hasher: &RandomState, number: u32) -> u64 {
+    partitions[number as usize].as_ref().map_or(0, |partition| hasher.hash_one(&*partition.key))
+}
+
 /// How far a walk over all user partitions has come.
 #[derive(Default)]
 pub struct WalkPlace {
@@ -37,7 +41,8 @@ pub struct State {
     partitions: Vec<Option<Box<Partition>>>,
     free_numbers: Vec<u32>,
     hasher: RandomState,
-    by_key: HashTable<(u64, u32)>,
+    by_key: IdTables,
+    key_count: usize,
     ended: EndedPartitions,
     /// Epochs of deleted partitions, whose rows are freed in steps.
     doomed: Vec<Doomed>,
@@ -50,14 +55,15 @@ impl State {
             partitions: Vec::new(),
             free_numbers: Vec::new(),
             hasher: RandomState::default(),
-            by_key: HashTable::new(),
+            by_key: IdTables::new(),
+            key_count: 0,
             ended: EndedPartitions::default(),
             doomed: Vec::new(),
         }
     }
 
     pub fn count(&self) -> usize {
-        self.by_key.len() + self.ended.len()
+        self.key_count + self.ended.len()
     }
 
     pub fn partitions(&self) -> impl Iterator<Item = &Partition> {
@@ -71,10 +77,8 @@ impl State {
     #[inline]
     pub fn find(&self, key: &[u8]) -> Option<u32> {
         let hash = self.hasher.hash_one(key);
-        let is_it = |&(other, number): &(u64, u32)| {
-            other == hash && self.partitions[number as usize].as_ref().is_some_and(|one| &*one.key == key)
-        };
-        self.by_key.find(hash, is_it).map(|found| found.1)
+        let is_it = |&number: &u32| self.at(number).is_some_and(|one| &*one.key == key);
+        self.by_key.of(hash).find(hash, is_it).copied()
     }
 
     #[inline]
@@ -102,12 +106,27 @@ impl State {
         if let Some(number) = self.find(key) {
             return number;
         }
-        let hash = self.hasher.hash_one(key);
         let mut partition = Box::new(Partition::new(key, 0));
         partition.delete = self.ended.remove(key);
         let number = self.place(partition);
-        self.by_key.insert_unique(hash, (hash, number), |entry| entry.0);
+        self.keep_key(number);
         number
+    }
+
+    fn keep_key(&mut self, number: u32) {
+        let (partitions, hasher) = (&self.partitions, &self.hasher);
+        let hash_of = |other| hash_at(partitions, hasher, other);
+        self.by_key.insert(hash_of(number), number, hash_of);
+        self.key_count += 1;
+    }
+
+    /// Takes the key of `number` out, while the partition is still there.
+    fn forget_key(&mut self, number: u32) {
+        let (partitions, hasher) = (&self.partitions, &self.hasher);
+        let hash_of = |other| hash_at(partitions, hasher, other);
+        if self.by_key.remove(hash_of(number), |other| other == number, hash_of) {
+            self.key_count -= 1;
+        }
     }
 
     /// Gives the partition a number that is free.
@@ -128,12 +147,9 @@ impl State {
         if delete.state != DELETE_OF_PARTITION_FINISHED || !partition.epochs.is_empty() {
             return;
         }
-        let hash = self.hasher.hash_one(&*partition.key);
-        if let Ok(entry) = self.by_key.find_entry(hash, |entry| entry.1 == number) {
-            entry.remove();
-        }
+        self.forget_key(number);
+        let Some(partition) = self.partitions[number as usize].take() else { return };
         self.ended.insert(&partition.key, delete);
-        self.partitions[number as usize] = None;
         self.free_numbers.push(number);
     }
 
@@ -154,10 +170,7 @@ impl State {
     pub fn drop_partition(&mut self, key: &[u8]) {
         self.ended.remove(key);
         let Some(number) = self.find(key) else { return };
-        let hash = self.hasher.hash_one(key);
-        if let Ok(entry) = self.by_key.find_entry(hash, |entry| entry.1 == number) {
-            entry.remove();
-        }
+        self.forget_key(number);
         if let Some(mut partition) = self.partitions[number as usize].take() {
             let epochs = partition.clear(&mut self.rows);
             self.doomed.push(Doomed { partition: number, epochs });
@@ -171,11 +184,10 @@ impl State {
             return;
         }
         self.doomed.push(Doomed { partition: number, epochs });
-        let Some(partition) = self.partitions[number as usize].take() else { return };
-        let hash = self.hasher.hash_one(&*partition.key);
-        let fresh = self.place(partition);
-        if let Ok(mut entry) = self.by_key.find_entry(hash, |entry| entry.1 == number) {
-            entry.get_mut().1 = fresh;
+        self.forget_key(number);
+        if let Some(partition) = self.partitions[number as usize].take() {
+            let fresh = self.place(partition);
+            self.keep_key(fresh);
         }
     }
 
@@ -206,21 +218,23 @@ impl State {
 
     /// Begins to copy the user partition at `place`, and moves it on; `Some(None)` where none is,
     /// `None` behind the last place. Nothing may change in between.
-    pub fn frozen_at(&self, place: &mut WalkPlace) -> Option<Option<Frozen>> {
+    pub fn frozen_at(&self, place: &mut WalkPlace) -> Result<Option<Option<Frozen>>, NoRoom> {
         if let Some(found) = self.partitions.get(place.number) {
             place.number += 1;
-            return Some(found.as_ref().map(|one| Frozen::begin(&one.key, one.delete, one.row_count())));
+            let begun = found.as_ref().map(|one| Frozen::begin(&one.key, one.delete, one.row_count()));
+            return begun.transpose().map(Some);
         }
-        let (key, delete) = self.ended.next(&mut place.ended)?;
-        Some(Some(Frozen::begin(key, Some(delete), 0)))
+        let ended = self.ended.next(&mut place.ended);
+        ended.map(|(key, delete)| Frozen::begin(key, Some(delete), 0).map(Some)).transpose()
     }
 
     /// Begins to copy one user partition.
-    pub fn frozen(&self, key: &[u8]) -> Option<Frozen> {
-        match self.get(key) {
+    pub fn frozen(&self, key: &[u8]) -> Result<Option<Frozen>, NoRoom> {
+        let begun = match self.get(key) {
             Some(one) => Some(Frozen::begin(key, one.delete, one.row_count())),
-            None => Some(Frozen::begin(key, Some(self.ended(key)?), 0)),
-        }
+            None => self.ended(key).map(|delete| Frozen::begin(key, Some(delete), 0)),
+        };
+        begun.transpose()
     }
 
     /// Frees a large state in a thread of its own: the caller may be an event loop.
@@ -261,7 +275,7 @@ impl State {
         let of_partition =
             |partition: &Partition| size_of::<Partition>() + partition.key.len() + partition.epochs.held_bytes();
         self.rows.held_bytes()
-            + self.by_key.allocation_size()
+            + self.by_key.held_bytes()
             + self.ended.held_bytes()
             + self.doomed.iter().map(|doomed| doomed.epochs.held_bytes()).sum::<usize>()
             + self.free_numbers.capacity() * 4

@@ -93,6 +93,8 @@ class NativeAnswers:
         order = of_partition.pop(epoch, None)
         if order is None or order.is_given_up or not core.order_is_kept(key, epoch):
             if not kept.make_room([one for one in of_partition.values() if not one.is_given_up]):
+                if not of_partition:
+                    del self._orders[key]
                 return Page((), after, is_last=False)
             order = CoreOrder(core, key, epoch)
         of_partition[epoch] = order
