@@ -19,7 +19,7 @@ from rlmm.errors import InvalidArgument, ProtocolError
 FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
 HEAD_BYTES: Final = 4
 WALKED_BYTES: Final = 64 * 1024
-"""Larger frames are walked while they come: some milliseconds, which nobody waits for at once."""
+"""Larger frames are walked while they come: going over one of 4 MiB at once takes milliseconds."""
 
 _LENGTH = struct.Struct(">I")
 _pack_length = _LENGTH.pack
@@ -48,7 +48,7 @@ class _Walk:
     def __init__(self, size: int) -> None:
         self._size = size
         self._unpacker: Unpacker | None = Unpacker(max_buffer_size=size, max_ext_len=0)
-        """`None` when the frame is no message: who reads it finds out what is wrong."""
+        """`None` when the frame is no message: reading the message says what is wrong with it."""
         self._fed_bytes = 0
         self.is_whole = False
         """Whether one message ends where the frame does."""
@@ -147,7 +147,7 @@ class FrameReader:
         partial = self._partial
         before = len(partial)
         partial += data
-        if before >= WALKED_BYTES:
+        if before >= WALKED_BYTES < self._needed - HEAD_BYTES:
             self._go_over(data[: self._needed - before])
         if len(partial) < self._needed:
             return None
