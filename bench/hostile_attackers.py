@@ -7,6 +7,7 @@ They do not wait for the service: as soon as it takes bytes, it gets more of the
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import ssl
 from contextlib import contextmanager, suppress
@@ -163,6 +164,7 @@ async def _attack_always(target: Target, shape: Shape, begun: Event) -> None:
 
 def _run(target: Target, name: str, begun: Event) -> None:
     os.nice(_NICE)
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each write after a cut-off
     asyncio.run(_attack_always(target, SHAPES[name], begun))
 
 

@@ -208,8 +208,8 @@ class Shard(Protocol):
     def image_parts(self) -> Iterator[Callable[[], bytes]]:
         """
         Yield, by rising key, functions for the images of user partitions as they are at that
-        moment. Each runs once, later and in any thread. All images are of one position only if nothing
-        is applied until the last is yielded.
+        moment. Each runs once, later and in any thread. All images are of one position only if
+        nothing is applied until the last is yielded.
         """
 
     def freezing(

@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from time import perf_counter
-from types import CoroutineType
+from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.access.peer_credentials import address_of
@@ -20,9 +20,10 @@ from rlmm.errors import PartFailed, ProtocolError, RlmmError, TooBusy
 from rlmm.metadata.core_panic import CorePanic
 from rlmm.sidecar.answer_writes import AnswerWrites
 from rlmm.sidecar.frame_answers import FrameAnswers
+from rlmm.sidecar.held_bytes import ReceivedBytes
 from rlmm.sidecar.session import ClientSession
 from rlmm.sidecar.socket_reads import BY_LOOP, NO_FILE
-from rlmm.sidecar.waiting_requests import ResumedRead, WaitingRequests, result_of
+from rlmm.sidecar.waiting_requests import WaitingRequests, after_step, result_of
 from rlmm.wire.framing import HEAD_BYTES, FrameReader, length_at
 from rlmm.wire.messages import (
     HELLO_BYTES_MAX,
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from rlmm.sidecar.session import SessionContext
     from rlmm.sidecar.socket_reads import SocketReaders
 
+    Request = bytes | tuple[int, str, object]
+    """A frame; or id and method of a read that has waited, or begun, and the rest of its steps."""
+
 _log = logging.getLogger(__name__)
 
 TURN_S: Final = 0.002
@@ -53,8 +57,8 @@ COSTLY_TURNS: Final = 8
 class ClientConnection(asyncio.BufferedProtocol):
     __slots__ = (
         "_answers", "_at_once_bytes_max", "_closing", "_context", "_costly_turns", "_entered",
-        "_fd", "_figures", "_flat", "_frame_bytes_max", "_frames", "_held_bytes", "_is_last",
-        "_is_turn_due", "_left", "_line", "_line_bytes", "_loop", "_peer_of", "_readers",
+        "_fd", "_figures", "_flat", "_frame_bytes_max", "_frames", "_is_last", "_is_turn_due",
+        "_left", "_line", "_line_bytes", "_loop", "_peer_of", "_readers", "_received",
         "_said_hello", "_session", "_transport", "_waits", "_whole_bytes_max", "address",
         "closing_s", "heard_s",
     )  # fmt: skip
@@ -73,25 +77,22 @@ class ClientConnection(asyncio.BufferedProtocol):
         when its hello was answered. Without *readers* the event loop reads the socket.
         """
         self._context, self._figures = context, context.figures
-        self._peer_of = peer_of
-        self._entered, self._left, self._said_hello = entered, left, greeted
-        self._readers = readers or BY_LOOP
-        self._fd, self._costly_turns = NO_FILE, 0
-        self._loop = asyncio.get_running_loop()
-        self._frames = FrameReader(context.settings.frame_bytes_max)
-        self._frame_bytes_max, self._whole_bytes_max = context.settings.frame_bytes_max, 0
-        if self._readers is not BY_LOOP:
-            self._whole_bytes_max = HEAD_BYTES + min(SMALL_BYTES, self._frame_bytes_max)
-        self._at_once_bytes_max = self._whole_bytes_max
+        self._peer_of, self._entered, self._left = peer_of, entered, left
+        self._said_hello, self._readers = greeted, readers or BY_LOOP
+        self._fd, self._costly_turns, self._loop = NO_FILE, 0, asyncio.get_running_loop()
+        self._frame_bytes_max = context.settings.frame_bytes_max
+        self._frames = FrameReader(self._frame_bytes_max)
+        whole = HEAD_BYTES + min(SMALL_BYTES, self._frame_bytes_max)
+        self._at_once_bytes_max = self._whole_bytes_max = 0 if self._readers is BY_LOOP else whole
         """Largest frame that is answered where it is read, if nothing is in line; often 0."""
         self._session = ClientSession(context)
         self._flat = FrameAnswers(self._session, context.settings, context.figures)
         self._waits = WaitingRequests(context.settings, context.figures, self._answer_waiting)
         self._answers = AnswerWrites(self, context.settings, self._figures, self._pause_reading)
         self._transport: Any = None
-        self._line: deque[bytes | tuple[int, ResumedRead]] = deque()
-        """Requests in line: frames as they came, and reads that have waited."""
-        self._line_bytes, self._is_turn_due, self._held_bytes, self.address = 0, False, 0, ""
+        self._line: deque[Request] = deque()
+        self._received = ReceivedBytes(self, context.settings, context.figures)
+        self._is_turn_due, self._line_bytes, self.address = False, 0, ""
         self._closing = self._is_last = False
         self.heard_s = self._loop.time()
         self.closing_s: float | None = None
@@ -124,7 +125,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         figures.bytes_in += size
         if (
             not line
-            and not self._held_bytes
+            and not self._received.size
             and HEAD_BYTES < size <= self._at_once_bytes_max
             and not self._readers.is_late
             and length_at(data)[0] == size - HEAD_BYTES
@@ -138,6 +139,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             if answer is not None:
                 figures.bytes_out += len(answer)
                 self._readers.send(self._fd, answer, self._transport)
+            elif line:
+                self._wait_for_turn()
             if self._closing:
                 self.close()
             return
@@ -151,11 +154,19 @@ class ClientConnection(asyncio.BufferedProtocol):
             line.extend(payloads)
             self._line_bytes += sum(map(len, payloads))
             if not self._is_turn_due and self.blocked_s is None:
-                if self._costly_turns or len(payloads[0]) > SMALL_BYTES or not self._may_begin():
-                    self._wait_for_turn()
-                else:
-                    self._take_turn()
+                self._begin_turn(payloads[0])
+        elif size == len(self._context.buffer) and self._readers is BY_LOOP:
+            # A piece of a large frame: the event loop would read one of each socket in a turn.
+            self._wait_for_turn()
         self._count_held()
+
+    def _begin_turn(self, first: bytes) -> None:
+        by_loop, turns = self._readers is BY_LOOP, self._context.turns
+        may = turns.may_begin() if by_loop else not self._readers.is_late
+        if self._costly_turns or len(first) > SMALL_BYTES or not may:
+            self._wait_for_turn()
+        else:
+            self._take_turn()
 
     def note_cost(self, elapsed_s: float) -> None:
         """A request took *elapsed_s*: let those of a costly connection wait for their turns."""
@@ -188,8 +199,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._frames.drop()
         self._line.clear()
         self._line_bytes = 0
-        self._figures.received.hold(self, 0)
-        self._figures.greeting.hold(self, 0)
+        self._received.drop()
         self._answers.drop()
         self._waits.drop()
         self._session.leave()
@@ -203,8 +213,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._closing or self.blocked_s is not None:
             return
         line, answers, begun_s = self._line, [], perf_counter()
-        settings = self._context.settings
-        count, size, end_s = settings.pipeline_max, settings.write_buffer_bytes_max, 0.0
+        settings, end_s = self._context.settings, begun_s + TURN_S
+        count, size = settings.pipeline_max, settings.write_buffer_bytes_max
         while line:
             request = line.popleft()
             if isinstance(request, bytes):
@@ -216,9 +226,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                 break
             count -= 1
             size -= 0 if answer is None else len(answer)
-            now_s = self._loop.time()
-            end_s = end_s or now_s + TURN_S
-            if count <= 0 or size <= 0 or now_s >= end_s:
+            if count <= 0 or size <= 0 or perf_counter() >= end_s:
                 self._wait_for_turn()
                 break
         self.note_cost(perf_counter() - begun_s)
@@ -229,15 +237,12 @@ class ClientConnection(asyncio.BufferedProtocol):
         elif not line and self._frames.refused is not None:
             self.give_up(self._frames.refused, "protocol")
 
-    def _may_begin(self) -> bool:
-        readers = self._readers
-        return self._context.turns.may_begin() if readers is BY_LOOP else not readers.is_late
-
     def _wait_for_turn(self) -> None:
         self._pause_reading()
         if not self._is_turn_due:
             self._is_turn_due = True
-            self._context.turns.wait(self)
+            begun = bool(self._line) and type(self._line[0]) is tuple
+            self._context.turns.wait(self, has_begun=begun)
 
     def go_on(self) -> None:
         self._take_turn()
@@ -251,7 +256,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     def _resume_reading(self) -> None:
         self._readers.resume(self._fd, self._take, self._transport)
 
-    def _answered(self, request: bytes | tuple[int, ResumedRead]) -> bytes | None:
+    def _answered(self, request: Request) -> bytes | None:
         """Return the frame that answers or refuses a request; `None`: it comes later."""
         request_id, method = None, None
         session = self._session
@@ -264,35 +269,42 @@ class ClientConnection(asyncio.BufferedProtocol):
                     request_id = id_of(request)
                     session.meter(len(request))
                 request_id, method, args = read_request(request)
+                value = session.answer(method, args)
             else:
-                request_id, (method, args) = request
-                self._waits.release(request_id)
-            value = session.answer(method, args)
+                request_id, method, value = request
             if type(value) is CoroutineType:
                 self._waits.begin(request_id, method, value, len(request))
                 return None
+            if type(value) is GeneratorType:
+                value = after_step(value)
+                if type(value) is GeneratorType:
+                    self._line.appendleft((request_id, method, value))
+                    return None
             frame = answer_frame(request_id, value, self._frame_bytes_max)
         except RlmmError as error:
-            if isinstance(error, ProtocolError) or session.hello is None:
-                if not self._closing:
-                    self._figures.cut_off["protocol" if session.is_known else "hello"] += 1
-                self._closing = True
             if request_id is None and isinstance(request, bytes):
                 request_id = id_of(request)
-            self._figures.refuse(method, error)
-            return refusal_frame(request_id, error)
+            return self._refused(request_id, method, error)
         except (Exception, CorePanic) as error:  # noqa: BLE001 - one request must not end all
             return self._failed(request_id, method, error)
         self._figures.answered[method] += 1
         return frame
+
+    def _refused(self, request_id: int | None, method: str | None, error: RlmmError) -> bytes:
+        session = self._session
+        if isinstance(error, ProtocolError) or session.hello is None:
+            if not self._closing:
+                self._figures.cut_off["protocol" if session.is_known else "hello"] += 1
+            self._closing = True
+        self._figures.refuse(method, error)
+        return refusal_frame(request_id, error)
 
     def _greeted(self, request_id: int, method: str, args: list[Any]) -> bytes:
         """Answer hello; a client that is refused has to connect anew."""
         value = self._session.greet(method, args, self._peer_of(self._transport))
         self._said_hello(self)
         self._waits.client_name = self._session.limited_name
-        self._figures.greeting.hold(self, 0)  # it is no stranger's any more
-        self._figures.received.hold(self, self._held_bytes)
+        self._received.note_hello()
         self._figures.answered["hello"] += 1
         return answer_frame(request_id, value)
 
@@ -300,8 +312,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self.heard_s = self._loop.time()
         try:
             value = result_of(task)
-            if type(value) is ResumedRead:
-                self._line.append((request_id, value))
+            if type(value) is GeneratorType:
+                self._line.append((request_id, method, self._waits.released(request_id, value)))
                 if self.blocked_s is None:
                     self._wait_for_turn()
                 return
@@ -382,19 +394,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def _count_held(self) -> None:
         """Count the bytes of unanswered frames; the room for all of them is limited."""
-        held_bytes = self._frames.held_bytes + self._line_bytes
-        if held_bytes == self._held_bytes:
-            return
-        settings, is_known = self._context.settings, self._session.is_known
-        held = self._figures.received if is_known else self._figures.greeting
-        held.hold(self, held_bytes)
-        self._held_bytes = held_bytes
-        if self._closing or not held_bytes:
-            return
-        if held_bytes > HEAD_BYTES + HELLO_BYTES_MAX and not is_known and not self._line:
+        size, is_known = self._frames.held_bytes + self._line_bytes, self._session.is_known
+        self._received.note(size, is_known=is_known, is_closing=self._closing)
+        if size > HEAD_BYTES + HELLO_BYTES_MAX and not (is_known or self._closing or self._line):
             self.give_up(ProtocolError(f"no hello is larger than {HELLO_BYTES_MAX} bytes"), "hello")
-            return
-        if is_known:
-            held.keep_below(settings.received_bytes_max, self, "memory")
-        else:
-            held.keep_below(settings.greeting_bytes_max, self, "greeting")

@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rlmm.base.topic_names import require_topic_name
 from rlmm.errors import InvalidArgument, NotAssigned, RlmmError, Stopped, Superseded
 from rlmm.gate.admission import Gate
 from rlmm.gate.reads import PartitionQueries
 from rlmm.metadata.encoding import encode
-from rlmm.metadata.ids import INT32_MAX, require_possible
+from rlmm.metadata.ids import INT32_MAX
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.wire.errors import error_value
 from rlmm.wire.messages import packed, packed_array
@@ -35,8 +36,9 @@ from rlmm.wire.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
+    from rlmm.gate.reads import Lookup
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
@@ -51,6 +53,8 @@ _FOUND: Final = b"\x92\xc0"
 """The answer to one of several look-ups in front of its segment: an array of no error and that."""
 _NOTHING: Final = b"\x92\xc0\xc0"
 _ANSWER_ROOM: Final = 1_024
+LOOKUPS_AT_ONCE: Final = 128
+"""Look-ups of one frame that are answered before others have their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +90,25 @@ def _segment(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
 
 def _segments_for(reads: PartitionQueries, args: Args, bounds: RequestLimits) -> object:
     lookups = read_lookups(args[0], bounds.lookups_max)
+    steps = _answers_in_steps(reads, lookups, bounds)
+    if len(lookups) > LOOKUPS_AT_ONCE:
+        return steps
+    try:
+        next(steps)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError
+
+
+def _answers_in_steps(
+    reads: PartitionQueries, lookups: list[Lookup], bounds: RequestLimits
+) -> Generator[None, None, bytes]:
+    """Answer *lookups*, and give way after each so many: a thousand refusals take milliseconds."""
     answers: list[bytes] = []
     size = 0
-    for partition, epoch, offset in lookups:
+    for number, (partition, epoch, offset) in enumerate(lookups):
+        if number and not number % LOOKUPS_AT_ONCE:
+            yield
         try:
             found = reads.row_for(partition, epoch, offset)
         except (Superseded, Stopped):  # they say nothing of the partition
@@ -242,8 +262,8 @@ def read_assign(args: Args, bounds: RequestLimits) -> tuple[list[TopicIdPartitio
         msg = f"{len(led) + len(followed)} leaders and followers, at most {most} are said at once"
         raise InvalidArgument(msg)
     partitions = [*read_partitions(led), *read_partitions(followed)]
-    for partition in partitions:
-        require_possible(partition)
+    for topic in {partition.topic for partition in partitions}:
+        require_topic_name(topic)
     return partitions, flag(complete, "complete")
 
 

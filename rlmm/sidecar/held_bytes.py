@@ -8,7 +8,11 @@ holds little is not cut off for what others hold.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rlmm.sidecar.settings import SidecarSettings
+    from rlmm.sidecar.statistics import FrameServerCounters
 
 
 class Holder(Protocol):
@@ -43,3 +47,41 @@ class HeldBytes:
             key=lambda one: (clients[one.client_name], self._sizes[one], one is newest),
         )
         largest.abort(reason)
+
+
+class ReceivedBytes:
+    """Bytes of requests that one connection holds, before its hello of those of all strangers."""
+
+    __slots__ = ("_figures", "_holder", "_settings", "size")
+
+    def __init__(
+        self, holder: Holder, settings: SidecarSettings, figures: FrameServerCounters
+    ) -> None:
+        self._holder = holder
+        self._settings = settings
+        self._figures = figures
+        self.size = 0
+
+    def note(self, size: int, *, is_known: bool, is_closing: bool) -> None:
+        """Note what the connection holds now; a connection is cut off where all hold too much."""
+        if size == self.size:
+            return
+        figures, settings = self._figures, self._settings
+        held = figures.received if is_known else figures.greeting
+        held.hold(self._holder, size)
+        self.size = size
+        if is_closing or not size:
+            return
+        if is_known:
+            held.keep_below(settings.received_bytes_max, self._holder, "memory")
+        else:
+            held.keep_below(settings.greeting_bytes_max, self._holder, "greeting")
+
+    def note_hello(self) -> None:
+        """What the connection holds is no stranger's any more."""
+        self._figures.greeting.hold(self._holder, 0)
+        self._figures.received.hold(self._holder, self.size)
+
+    def drop(self) -> None:
+        self._figures.received.hold(self._holder, 0)
+        self._figures.greeting.hold(self._holder, 0)

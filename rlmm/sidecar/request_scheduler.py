@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ROUND_S: Final = 0.002
 """How long connections in line are served in one turn of the event loop; the last may end later."""
+_CONNECTIONS_MAX: Final = 8
+"""In one turn of it: those with nothing but a piece of a large frame to read read it afterwards."""
 
 
 class TurnTaker(Protocol):
@@ -51,9 +53,18 @@ class RequestScheduler:
     def _close(self) -> None:
         self._is_open = False
 
-    def wait(self, connection: TurnTaker) -> None:
-        """Call `go_on` of *connection* once, when its turn has come."""
-        self._clients.setdefault(connection.client_name, deque()).append(connection)
+    def wait(self, connection: TurnTaker, *, has_begun: bool = False) -> None:
+        """
+        Call `go_on` of *connection* once, when its turn has come.
+
+        One that *has_begun* a request is the next of its client's: of all that have begun, each
+        keeps memory.
+        """
+        line = self._clients.setdefault(connection.client_name, deque())
+        if has_begun:
+            line.appendleft(connection)
+        else:
+            line.append(connection)
         self._waiting += 1
         self._ask_for_round()
 
@@ -69,7 +80,7 @@ class RequestScheduler:
     def _round(self) -> None:
         self._is_due = False
         end_s = self._now_s() + ROUND_S
-        for _ in range(self._waiting):
+        for _ in range(min(self._waiting, _CONNECTIONS_MAX)):
             name, line = self._clients.popitem(last=False)
             connection = line.popleft()
             if line:

@@ -8,6 +8,7 @@ after a request's form, before the assignment. Before hello a client may do noth
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rlmm.access.roles import Role
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from rlmm.sidecar.statistics import FrameServerCounters
     from rlmm.wire.hello import ClientHello
     from rlmm.wire.methods import Method
-
 
 LOOP_READ_BYTES: Final = 16 * 1024
 """What the event loop gives at once, for TLS a record: small frames take five times their bytes."""
@@ -246,7 +246,7 @@ class ClientSession:
     # ------------------------------------------------------------------------------ requests
 
     def answer(self, method: str, args: Args) -> object:
-        """Return the answer, or a coroutine that waits and returns it; raises the refusal."""
+        """Return the answer, or what returns it: a coroutine that waits, a generator by steps."""
         ask = READS.get(method)
         if ask is None:
             return self._other(method, args)
@@ -262,11 +262,12 @@ class ClientSession:
                     return False
                 raise
         try:
-            return ask(reads, args, self._bounds)
+            value = ask(reads, args, self._bounds)
         except Stopped:
             if self.is_left_behind():
                 return self.answer(method, args)
             raise
+        return value if type(value) is not GeneratorType else waiting_requests.served(self, value)
 
     def _optional(self, method: str, args: Args) -> object:
         METHODS[method].require_count(args)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.engine.freshness import wait_fresh
 from rlmm.errors import NotAssigned, NotReady, ProtocolError, Stopped, TooBusy
@@ -20,7 +21,7 @@ from rlmm.sidecar.dispatch import event_partition, partitions_of
 from rlmm.wire.values import write_answer_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Generator, Iterator
 
     from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rlmm.sidecar.statistics import FrameServerCounters
     from rlmm.wire.options import FreshnessOptions, WriteOptions
 
+    Steps = Generator[None, None, object]
     Tell = Callable[[int, str, "asyncio.Task[object]"], None]
     """Called with id and method of a request, and its task, which has ended."""
 
@@ -42,16 +44,8 @@ KEPT_BYTES: Final = 4 * 1024
 """Bytes that any waiting request keeps: its task, and what it waits for."""
 
 
-class ResumedRead(NamedTuple):
-    """A read that has waited, to be answered in its turn."""
-
-    method: str
-    args: Args
-
-
-async def read(
-    session: ClientSession, method: str, args: Args, options: FreshnessOptions
-) -> ResumedRead:
+async def read(session: ClientSession, method: str, args: Args, options: FreshnessOptions) -> Steps:
+    """Wait, and return the read, to be answered in its turn."""
     engine = session.engine()
     partitions = partitions_of(method, args)
     if session.broker is not None:
@@ -66,7 +60,26 @@ async def read(
             linearizable=options.linearizable,
             timeout_s=None if options.timeout_ms is None else options.timeout_ms / 1_000,
         )
-    return ResumedRead(method, args)
+    return _waited(session, method, args)
+
+
+def _waited(session: ClientSession, method: str, args: Args) -> Steps:
+    value = session.answer(method, args)
+    return (yield from value) if isinstance(value, GeneratorType) else value
+
+
+def served(session: ClientSession, steps: Steps) -> Steps:
+    with while_served(session, session.engine()):
+        return (yield from steps)
+
+
+def after_step(steps: Steps) -> object:
+    """Return the answer if the next step is the last, else *steps*."""
+    try:
+        next(steps)
+    except StopIteration as end:
+        return end.value
+    return steps
 
 
 async def write(session: ClientSession, method: str, event: Any, options: WriteOptions) -> object:
@@ -175,7 +188,7 @@ class WaitingRequests:
                 is_in_line = (
                     not task.cancelled()
                     and task.exception() is None
-                    and type(task.result()) is ResumedRead
+                    and type(task.result()) is GeneratorType
                 )
                 if not is_in_line:
                     self.release(request_id)
@@ -215,6 +228,10 @@ class WaitingRequests:
         by_client[self.client_name] -= kept_bytes
         if not by_client[self.client_name]:
             del by_client[self.client_name]
+
+    def released(self, request_id: int, steps: Steps) -> Steps:
+        self.release(request_id)
+        return (yield from steps)
 
     def drop(self) -> list[asyncio.Task[object]]:
         tasks = list(self._tasks.values())

@@ -103,11 +103,8 @@ class SnapshotStore:
         return saved if saved is not None and self._folder.is_sure(saved.path) else None
 
     def statistics(self) -> StoreStatistics:
-        saved = {
-            partition: one
-            for partition, one in self._saved.items()
-            if self._folder.is_sure(one.path)
-        }
+        every = {partition: self.saved(partition) for partition in self._saved}
+        saved = {partition: one for partition, one in every.items() if one is not None}
         return StoreStatistics(self._restored, self._refusals.counts, self._refusals.latest, saved)
 
     async def restore(

@@ -2,8 +2,8 @@
 Framing: a length of four bytes, most significant first, and as many bytes of payload.
 
 Invariants: the frames that come out do not depend on how the stream was cut into pieces; a length
-that is not allowed is refused before anything is kept for it; never more is held than one frame and
-the piece that came last.
+that is not allowed is refused before anything is kept for it; never more is held than one frame,
+once more while it is one large text, and the piece that came last.
 """
 
 from __future__ import annotations
@@ -11,10 +11,15 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from msgpack import Unpacker
+from msgpack.exceptions import OutOfData
+
 from rlmm.errors import InvalidArgument, ProtocolError
 
 FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
 HEAD_BYTES: Final = 4
+WALKED_BYTES: Final = 64 * 1024
+"""Larger frames are walked while they come: going over one of 4 MiB at once takes milliseconds."""
 
 _LENGTH = struct.Struct(">I")
 _pack_length = _LENGTH.pack
@@ -31,8 +36,46 @@ def frame(payload: bytes, frame_bytes_max: int = FRAME_BYTES_MAX) -> bytes:
     return _pack_length(size) + payload
 
 
+class WalkedPayload(bytes):
+    """One message in msgpack, in which each length is backed by as many values or bytes."""
+
+
+class _Walk:
+    """Goes over the message of a large frame while it comes, without making anything of it."""
+
+    __slots__ = ("_fed_bytes", "_size", "_unpacker", "is_whole")
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._unpacker: Unpacker | None = Unpacker(max_buffer_size=size, max_ext_len=0)
+        """`None` when the frame is no message: reading the message says what is wrong with it."""
+        self._fed_bytes = 0
+        self.is_whole = False
+        """Whether one message ends where the frame does."""
+
+    @property
+    def held_bytes(self) -> int:
+        return 0 if self._unpacker is None else self._fed_bytes - self._unpacker.tell()
+
+    def feed(self, data: bytes | bytearray | memoryview) -> None:
+        if self._unpacker is None:
+            return
+        self._fed_bytes += len(data)
+        try:
+            self._unpacker.feed(data)
+            self._unpacker.skip()
+        except OutOfData:
+            return
+        except Exception:  # noqa: BLE001 - see above
+            self._unpacker = None
+            return
+        self.is_whole = self._unpacker.tell() == self._size
+        if not self.is_whole:
+            self._unpacker = None
+
+
 class FrameReader:
-    __slots__ = ("_frame_bytes_max", "_needed", "_partial", "_refused")
+    __slots__ = ("_frame_bytes_max", "_needed", "_partial", "_refused", "_walk")
 
     def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._frame_bytes_max = frame_bytes_max
@@ -40,6 +83,7 @@ class FrameReader:
         self._needed = HEAD_BYTES
         """Bytes of *partial* with which it is known more, or complete."""
         self._refused: ProtocolError | None = None
+        self._walk: _Walk | None = None
 
     @property
     def refused(self) -> ProtocolError | None:
@@ -48,7 +92,7 @@ class FrameReader:
 
     @property
     def held_bytes(self) -> int:
-        return len(self._partial)
+        return len(self._partial) + (0 if self._walk is None else self._walk.held_bytes)
 
     def drop(self) -> None:
         """
@@ -56,7 +100,7 @@ class FrameReader:
         refusal, whose traceback refers to the whole connection.
         """
         self._partial = bytearray()
-        self._refused = None
+        self._refused = self._walk = None
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """
@@ -74,11 +118,10 @@ class FrameReader:
             if 0 < whole <= self._frame_bytes_max and length_at(data)[0] == whole:
                 return [data[HEAD_BYTES:]]
         if partial:
-            partial += data
-            if len(partial) < self._needed:
+            joined = self._joined(data)
+            if joined is None:
                 return []
-            data = bytes(partial)
-            partial.clear()
+            data = joined
         elif type(data) is not bytes:
             data = bytes(data)
         payloads: list[bytes] = []
@@ -91,13 +134,39 @@ class FrameReader:
             needed = HEAD_BYTES + size
             if stop - at < needed:
                 break
-            payloads.append(data[at + HEAD_BYTES : at + needed])
+            payloads.append(self._payload(data, at + HEAD_BYTES, at + needed))
             at += needed
             needed = HEAD_BYTES
         if at < stop:
             partial += data[at:] if at else data
         self._needed = needed
         return payloads
+
+    def _joined(self, data: bytes | bytearray | memoryview) -> bytes | None:
+        """Return all that is held and *data*, if more is known with it."""
+        partial = self._partial
+        before = len(partial)
+        partial += data
+        if before >= WALKED_BYTES < self._needed - HEAD_BYTES:
+            self._go_over(data[: self._needed - before])
+        if len(partial) < self._needed:
+            return None
+        joined = bytes(partial)
+        partial.clear()
+        return joined
+
+    def _go_over(self, data: bytes | bytearray | memoryview) -> None:
+        """Go over the next piece of a large frame, or over all that came of it."""
+        if self._walk is None:
+            self._walk = _Walk(self._needed - HEAD_BYTES)
+            data = self._partial[HEAD_BYTES : self._needed]
+        self._walk.feed(data)
+
+    def _payload(self, data: bytes, start: int, stop: int) -> bytes:
+        walk, self._walk = self._walk, None
+        if walk is None or not walk.is_whole:
+            return data[start:stop]
+        return WalkedPayload(memoryview(data)[start:stop])
 
     def _refuse(self, size: int, payloads: list[bytes]) -> list[bytes]:
         if size == int.from_bytes(b"HTTP"):

@@ -19,7 +19,7 @@ from msgpack.exceptions import OutOfData
 from rlmm.errors import InvalidArgument, ProtocolError
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.wire.errors import error_value, read_error
-from rlmm.wire.framing import FRAME_BYTES_MAX, frame
+from rlmm.wire.framing import FRAME_BYTES_MAX, WalkedPayload, frame
 from rlmm.wire.value_checks import OddMap, form
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def _unpack(
     maps_max: int,
 ) -> object:
     try:
-        if len(payload) > _SMALL_BYTES:
+        if len(payload) > _SMALL_BYTES and type(payload) is not WalkedPayload:
             # Memory for an array is taken when its length is read. Going over the whole without
             # making anything of it shows that every length is backed by as many values.
             unpacker = Unpacker(max_buffer_size=len(payload), max_ext_len=0)

@@ -94,9 +94,9 @@ async def test_requests_when_read_late_then_are_answered_in_turns_of_their_clien
     waited: list[str] = []
     wait = RequestScheduler.wait
 
-    def noted(self: RequestScheduler, connection: TurnTaker) -> None:
+    def noted(self: RequestScheduler, connection: TurnTaker, *, has_begun: bool) -> None:
         waited.append(connection.client_name)
-        wait(self, connection)
+        wait(self, connection, has_begun=has_begun)
 
     late = property(lambda _: True, lambda _, is_late: None)
     monkeypatch.setattr(SocketReaders, "is_late", late, raising=False)

@@ -15,7 +15,7 @@ from rlmm.wire import hello
 from rlmm.wire.messages import request_frame
 from tests.support.engines import World, until_open
 from tests.support.java_client import running
-from tests.support.java_client.running import SOURCE, java, run_client
+from tests.support.java_client.running import SOURCE, needs_java, run_client
 from tests.support.repository import tree
 from tests.support.server.frame_servers import listening
 from tests.support.server.raw_frames import connected
@@ -152,8 +152,6 @@ async def test_version_1_when_given_up_then_refused_by_it(monkeypatch: pytest.Mo
         assert "2, 3" in message
         assert await wire.reader.read() == b""
 
-
-needs_java = pytest.mark.skipif(java() is None, reason="needs a JDK")
 
 WHO = (running.TOPIC_ID, running.TOPIC, str(running.PARTITION))
 

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any, Final
+
+import pytest
 
 TOPIC_ID: Final = "000000000000000000000000000000ca"
 TOPIC: Final = "orders"
@@ -86,6 +89,13 @@ DEADLINE_S = 60
 
 def java() -> str | None:
     return shutil.which("java")
+
+
+needs_java = pytest.mark.skipif(
+    java() is None and "CI" not in os.environ,
+    reason="needs a JDK: apt-get install default-jdk-headless",
+)
+"""In CI such a test fails without one."""
 
 
 async def run_client(*args: str, stdin: bytes = b"") -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from rlmm.engine.engine import EngineSettings
@@ -17,7 +18,11 @@ from tests.support.logs.scripted_log import ScriptedLog
 from tests.support.records.value_bytes import segment_value, update_value
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     import pytest
+
+    from rlmm.engine.engine import Engine
 
 ANY_HISTORY = EngineSettings(memory=ROOM, pump=PumpSettings(undecodable_share_max=1))
 
@@ -94,37 +99,39 @@ async def test_f62_damaged_tail_then_is_passed_to_where_the_log_goes_on() -> Non
         assert engine.reads.highest_offset(TP, 0) == 99
 
 
-async def test_f62_damage_that_was_in_transit_then_is_not_counted() -> None:
-    """A batch that is sound when it is read anew is applied, and nothing is lost."""
-    world = World()
+@asynccontextmanager
+async def damaged_in_transit(
+    world: World, log: ScriptedLog, pump: PumpSettings | None = None
+) -> AsyncIterator[Engine]:
+    """Enter when the second event was read as damaged once; it is sound again at the end."""
     place = world.place(TP)
     world.store(started("a"), finished("a"))
     sound = world.topic.partitions[place].batches[1]
     world.script.damage(place, 1)
-    async with world.engine() as engine:
+    async with world.engine(
+        EngineSettings(memory=ROOM, pump=pump or PumpSettings()), log=log
+    ) as engine:
         await until(lambda: place in engine.statistics().gates)
         await until(lambda: follower(engine, world).failures == 1)
+        yield engine
         world.topic.partitions[place].batches[1] = sound
         await until_open(engine, place)
         assert engine.reads.highest_offset(TP, 0) == 99
+        assert history(engine, world).undecodable == 0
+
+
+async def test_f62_damage_that_was_in_transit_then_is_not_counted() -> None:
+    """A batch that is sound when it is read anew is applied, and nothing is lost."""
+    world = World()
+    async with damaged_in_transit(world, ScriptedLog(world.topic)) as engine:
         assert history(engine, world).undecodable == 0
 
 
 async def test_f62_damage_when_the_log_was_cut_since_then_its_reads_are_counted_anew() -> None:
     """A batch is not set aside for the damage of another one that was at its offset."""
     world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"))
-    sound = world.topic.partitions[place].batches[1]
-    world.script.damage(place, 1)
-    twice = EngineSettings(memory=ROOM, pump=PumpSettings(damage_reads=2))
-    async with world.engine(twice, log=(log := ScriptedLog(world.topic))) as engine:
-        await until(lambda: place in engine.statistics().gates)
-        await until(lambda: follower(engine, world).failures == 1)
+    log = ScriptedLog(world.topic)
+    async with damaged_in_transit(world, log, PumpSettings(damage_reads=2)) as engine:
         log.fails_reads.append(LogTruncated("belongs to another history", 0, 2))
         await until(lambda: follower(engine, world).beginnings == 2)
         await until(lambda: follower(engine, world).failures == 3)
-        world.topic.partitions[place].batches[1] = sound
-        await until_open(engine, place)
-        assert engine.reads.highest_offset(TP, 0) == 99
-        assert history(engine, world).undecodable == 0

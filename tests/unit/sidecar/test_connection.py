@@ -20,8 +20,9 @@ from rlmm.sidecar.request_scheduler import RequestScheduler
 from rlmm.sidecar.session import SessionContext
 from rlmm.sidecar.settings import AssignmentLimits, SidecarSettings
 from rlmm.sidecar.statistics import FrameServerCounters
-from rlmm.wire.framing import HEAD_BYTES
-from rlmm.wire.messages import HELLO_BYTES_MAX, request_frame
+from rlmm.wire.framing import HEAD_BYTES, FrameReader
+from rlmm.wire.messages import HELLO_BYTES_MAX, Response, read_answer, request_frame
+from tests.support.builders import tp
 from tests.support.engines import World
 from tests.support.server.frame_servers import FixedEngines, RoleDoor
 
@@ -86,6 +87,10 @@ class Wire:
         for piece in (data[at : at + size] for at in range(0, len(data), size)):
             self.connection.get_buffer(-1)[: len(piece)] = piece
             self.connection.buffer_updated(len(piece))
+
+    @property
+    def responses(self) -> list[Response]:
+        return [read_answer(one) for one in FrameReader().feed(b"".join(self.transport.writes))]
 
     @property
     def answers(self) -> int:
@@ -184,6 +189,59 @@ async def test_request_when_it_is_large_then_requests_of_others_come_first() -> 
         assert (wire.transport.writes, wire.transport.reads) == ([], False)
         await asyncio.sleep(0)
         assert b"invalid-argument" in wire.transport.writes[0]
+        assert wire.transport.reads is True
+
+
+LOOKUPS = [[[bytes(tp("orders").topic_id), "orders", n], 0, 0] for n in range(1_000)]
+
+
+@pytest.mark.parametrize("count", [128, 129, 1_000])
+async def test_look_ups_when_many_in_a_frame_then_answered_by_steps_with_others_between(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """A turn answers 128 look-ups of a frame; pings of others are answered between two turns."""
+    monkeypatch.setattr(connection, "TURN_S", 0.0)
+    async with World(1).engine() as engine:
+        wire, other = Wire(engine), Wire(engine)
+        wire.feed(request_frame(1, "segments_for", [LOOKUPS[:count]]) + PINGS)
+        turns = 0
+        while not wire.transport.writes:
+            turns += 1
+            other.feed(request_frame(turns, "ping", []))
+            await asyncio.sleep(0)
+        assert len(other.transport.writes) == turns >= count / 128 - 1
+        for _ in PINGS:
+            await asyncio.sleep(0)
+        (one, *pings) = wire.responses
+        assert (one.id, [each.id for each in pings]) == (1, list(range(10)))
+        assert isinstance(one.result, list)
+        assert len(one.result) == count
+        # The gate may open between two steps.
+        assert {error[0] for error, _ in one.result} <= {"not-ready", "unknown-partition"}
+
+
+async def test_look_ups_when_the_client_goes_between_two_steps_then_none_is_left() -> None:
+    """A frame of look-ups that has begun ends with its connection."""
+    async with World(1).engine() as engine:
+        wire = Wire(engine)
+        wire.feed(request_frame(1, "segments_for", [LOOKUPS]))
+        wire.connection.connection_lost(None)
+        for _ in range(8):
+            await asyncio.sleep(0)
+        assert wire.transport.writes == []
+        assert not wire.connection.has_line
+
+
+async def test_large_frame_when_it_comes_by_the_event_loop_then_its_pieces_wait_for_turns() -> None:
+    """The event loop reads a piece of each socket in a turn: a client with many waits its turn."""
+    async with World(1).engine() as engine:
+        wire = Wire(engine)
+        large = request_frame(1, "ping", ["x" * 70_000])
+        wire.feed(large[:16_384])
+        assert wire.transport.reads is False
+        await asyncio.sleep(0)
+        assert wire.transport.reads is True
+        wire.feed(large[16_384:20_000])
         assert wire.transport.reads is True
 
 

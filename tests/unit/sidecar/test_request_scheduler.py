@@ -20,7 +20,7 @@ class Connection:
         self._took = took if took is not None else []
 
     def go_on(self) -> None:
-        self._took.append(self.client_name)
+        self._took.append(f"{self.client_name} {self.address}".rstrip())
 
     def abort(self, reason: str | None = None) -> None:
         self.reason = reason
@@ -54,6 +54,30 @@ async def test_turns_when_their_time_is_over_then_the_event_loop_does_other_work
         await asyncio.sleep(0)
         rounds.append(len(took))
     assert rounds == [2, 4]
+
+
+async def test_turns_when_many_take_no_time_then_some_in_each_turn_of_the_event_loop() -> None:
+    """Connections that only read on take their time afterwards: a round lets few of them do so."""
+    took: list[str] = []
+    turns = RequestScheduler(lambda: 0.0)
+    for number in range(20):
+        turns.wait(Connection(str(number), took=took))
+    rounds = []
+    for _ in range(3):
+        await asyncio.sleep(0)
+        rounds.append(len(took))
+    assert rounds == [8, 16, 20]
+
+
+async def test_turns_when_a_request_has_begun_then_it_ends_before_others_of_its_client() -> None:
+    """A request that has begun keeps memory: its client has no second one until it is answered."""
+    took: list[str] = []
+    turns = RequestScheduler(lambda: 0.0)
+    turns.wait(Connection("greedy", "first", took))
+    turns.wait(Connection("modest", took=took))
+    turns.wait(Connection("greedy", "begun", took), has_begun=True)
+    await asyncio.sleep(0)
+    assert took == ["greedy begun", "modest", "greedy first"]
 
 
 async def test_turns_when_this_turn_of_the_loop_is_spent_then_the_next_one_has_time() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import tracemalloc
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,7 +17,6 @@ from rlmm.sidecar.statistics import FrameServerCounters
 from rlmm.sidecar.waiting_requests import (
     KEPT_BYTES,
     KEPT_FACTOR,
-    ResumedRead,
     WaitingRequests,
     read,
 )
@@ -25,6 +24,9 @@ from rlmm.wire.framing import HEAD_BYTES
 from rlmm.wire.messages import read_request, request_frame
 from rlmm.wire.options import read_read_options
 from tests.support.builders import tp
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 KEY = [bytes(tp("orders").topic_id), "o", 1]
 
@@ -51,6 +53,12 @@ def future(value: object = None) -> asyncio.Future[object]:
     return made
 
 
+def steps() -> Generator[None, None, object]:
+    """Return a read that has waited, to be answered in its turn."""
+    yield
+    return "answer"
+
+
 async def turns() -> None:
     for _ in range(4):
         await asyncio.sleep(0)
@@ -59,7 +67,7 @@ async def turns() -> None:
 async def test_read_when_its_wait_is_over_then_keeps_id_and_bytes_until_it_is_answered() -> None:
     """An ended read keeps its id and bytes in the count until it is answered."""
     ends = Ends(waiting_bytes_max=2 * KEPT_BYTES)
-    ends.begin(7, future(ResumedRead("segment_for", [])))
+    ends.begin(7, future(steps()))
     await turns()
     assert (ends.told, ends.figures.waiting, ends.figures.waiting_bytes) == ([7], 0, KEPT_BYTES)
     with pytest.raises(ProtocolError, match="7 is under way"):
@@ -67,7 +75,8 @@ async def test_read_when_its_wait_is_over_then_keeps_id_and_bytes_until_it_is_an
     ends.begin(8, future())
     with pytest.raises(TooBusy):
         ends.begin(9, future())
-    ends.waits.release(7)
+    for _ in ends.waits.released(7, steps()):
+        pass
     ends.begin(7, future())
     assert ends.figures.waiting_bytes == 2 * KEPT_BYTES
     ends.waits.drop()

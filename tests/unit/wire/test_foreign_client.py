@@ -5,8 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from rlmm.errors import EventRejected, InvalidArgument, RlmmError, UnknownMethod, UnknownPartition
 from rlmm.metadata.events import Event
 from rlmm.metadata.verdicts import Rejected
@@ -17,10 +15,10 @@ from rlmm.wire.messages import answer_frame, read_request, refusal_frame
 from rlmm.wire.options import read_read_options, read_wait_options
 from tests.support.engine.chosen import ChosenShard
 from tests.support.java_client import running
-from tests.support.java_client.running import java, run_client
+from tests.support.java_client.running import needs_java, run_client
 from tests.support.server.recorded_frames import FILE
 
-pytestmark = pytest.mark.skipif(java() is None, reason="needs a JDK")
+pytestmark = needs_java
 
 
 class Fake:

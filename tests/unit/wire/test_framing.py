@@ -3,9 +3,11 @@
 import tracemalloc
 
 import pytest
+from msgpack import packb
 
 from rlmm.errors import InvalidArgument, ProtocolError
-from rlmm.wire.framing import FRAME_BYTES_MAX, FrameReader, frame
+from rlmm.wire.framing import FRAME_BYTES_MAX, FrameReader, WalkedPayload, frame
+from rlmm.wire.messages import read_request
 
 PAYLOADS = [b"a", b"bc" * 100, b"d" * 70_000, b"e"]
 STREAM = b"".join(map(frame, PAYLOADS))
@@ -69,7 +71,7 @@ def test_length_at_the_limit_is_taken() -> None:
 
 def test_memory_when_a_large_frame_comes_in_tiny_pieces_is_that_of_the_frame() -> None:
     """Pieces are put together, not kept: two bytes at a time cost no more than the frame."""
-    size = 256 * 1024
+    size = 512 * 1024
     reader = FrameReader()
     reader.feed(size.to_bytes(4))
     tracemalloc.start()
@@ -92,6 +94,52 @@ def test_memory_when_a_large_frame_is_only_announced_is_none() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 4_096
+
+
+def fed(payload: bytes) -> bytes:
+    """Return *payload* as a reader gives it to which it came in pieces."""
+    reader, stream = FrameReader(), frame(payload)
+    found = [one for at in range(0, len(stream), 7_000) for one in reader.feed(stream[at:][:7_000])]
+    assert found == [payload]
+    assert reader.held_bytes == 0
+    return found[0]
+
+
+LARGE = packb([7, "ping", [{"x": [1, 2]}, *range(100_000)]])
+
+
+def test_large_message_when_it_comes_in_pieces_then_is_gone_over_by_its_end() -> None:
+    """Nothing is left to be gone over at once when the last piece has come."""
+    assert type(fed(LARGE)) is WalkedPayload
+    with pytest.raises(InvalidArgument, match="at most 81920 values"):
+        read_request(fed(LARGE))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        LARGE[:-9],
+        LARGE + b"\xc0",
+        b"\xc1" + LARGE,
+        b"\xdd\xff\xff\xff\xff" + LARGE,
+        b"\0" * 200_000,
+    ],
+    ids=["cut off", "one value more", "no message", "announces more", "values without an array"],
+)
+def test_large_frame_when_it_is_not_one_message_then_is_left_to_who_reads_it(
+    payload: bytes,
+) -> None:
+    """What is wrong with it is found by reading it as a whole."""
+    assert type(fed(payload)) is bytes
+
+
+def test_memory_when_a_frame_is_one_large_text_then_all_of_it_is_counted() -> None:
+    """Going over a text needs all of it, beside the frame."""
+    reader = FrameReader()
+    text = frame(packb("x" * 1_000_000))
+    for at in range(0, 900_000, 10_000):
+        reader.feed(text[at : at + 10_000])
+    assert reader.held_bytes > 1_700_000
 
 
 def test_answer_of_an_http_server_when_read_as_a_frame_then_is_named() -> None:
