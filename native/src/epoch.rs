@@ -15,7 +15,7 @@ use crate::row::{FINISHED, RowNo};
 use crate::row_set::RowSet;
 use crate::row_store::RowStore;
 use crate::skips::TxnIndexSkips;
-use crate::slots::Slots;
+use crate::slots::{Around, Slots};
 
 /// Segments that a search steps over one by one before it makes the stretches of a short epoch.
 const STEPS_MAX: usize = 64;
@@ -193,7 +193,13 @@ impl Epoch {
         if !self.reaches(offset) {
             return None;
         }
-        self.lookup_from(self.slots.floor(offset), offset, rows)
+        self.lookup_from(self.around(offset).floor(offset), offset, rows)
+    }
+
+    /// Returns the slots among which the one for `offset` is.
+    #[inline]
+    pub fn around(&self, offset: i64) -> Around<'_> {
+        self.slots.around(offset, self.highest.unwrap_or(0))
     }
 
     /// Looks up as `lookup` does, where `slot` is the last one that is not above `offset`.

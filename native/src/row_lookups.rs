@@ -11,7 +11,7 @@ use crate::row::{Row, RowNo};
 use crate::row_store::RowStore;
 use crate::shard::{Pair, pair};
 use crate::shared::Shared;
-use crate::slots::floor_in;
+use crate::slots::Around;
 
 /// A leader epoch where there is one, the rows it lists, and the offset that is looked up in it.
 pub type Asked<'a> = (Option<&'a Epoch>, &'a RowStore, i64);
@@ -19,9 +19,11 @@ pub type Asked<'a> = (Option<&'a Epoch>, &'a RowStore, i64);
 /// Looks up many offsets. One step is made for all before the next one: the memory that different
 /// look-ups wait for is then fetched at once.
 pub fn find_all(asked: &[Asked]) -> Vec<Option<RowNo>> {
-    let around: Vec<_> =
-        asked.iter().map(|&(epoch, _, offset)| epoch.map_or(&[][..], |epoch| epoch.slots.around(offset))).collect();
-    let slots: Vec<_> = asked.iter().zip(around).map(|(&(_, _, offset), around)| floor_in(around, offset)).collect();
+    let around: Vec<_> = asked
+        .iter()
+        .map(|&(epoch, _, offset)| epoch.map_or_else(Around::default, |epoch| epoch.around(offset)))
+        .collect();
+    let slots: Vec<_> = asked.iter().zip(around).map(|(&(_, _, offset), around)| around.floor(offset)).collect();
     let with_slots = asked.iter().zip(slots);
     with_slots.map(|(&(epoch, rows, offset), slot)| epoch?.lookup_from(slot, offset, rows)).collect()
 }

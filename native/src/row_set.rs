@@ -9,7 +9,7 @@ use crate::row::RowNo;
 
 const FEW_MAX: usize = 24;
 
-pub struct ManyRows {
+struct ManyRows {
     numbers: IdTables,
     count: usize,
     hasher: RandomState,
@@ -45,48 +45,43 @@ impl ManyRows {
     }
 }
 
-pub enum RowSet {
+enum Rows {
     Few(Vec<RowNo>),
-    Many(Box<ManyRows>),
+    Many(ManyRows),
 }
 
-impl Default for RowSet {
-    fn default() -> Self {
-        RowSet::Few(Vec::new())
-    }
-}
+/// Small where it is empty: each leader epoch has one.
+#[derive(Default)]
+pub struct RowSet(Option<Box<Rows>>);
 
 impl RowSet {
     pub fn insert(&mut self, row: RowNo) {
-        match self {
-            RowSet::Few(rows) => {
-                if rows.contains(&row) {
-                    return;
-                }
-                if rows.len() < FEW_MAX {
-                    rows.push(row);
-                    return;
-                }
-                let mut many = ManyRows::of(rows);
+        let rows = self.0.get_or_insert_with(|| Box::new(Rows::Few(Vec::new())));
+        match &mut **rows {
+            Rows::Few(few) if few.contains(&row) => (),
+            Rows::Few(few) if few.len() < FEW_MAX => few.push(row),
+            Rows::Few(few) => {
+                let mut many = ManyRows::of(few);
                 many.insert(row);
-                *self = RowSet::Many(Box::new(many));
+                **rows = Rows::Many(many);
             }
-            RowSet::Many(rows) => rows.insert(row),
+            Rows::Many(many) => many.insert(row),
         }
     }
 
     /// Removes `row`; returns whether it was there.
     pub fn remove(&mut self, row: RowNo) -> bool {
-        match self {
-            RowSet::Few(rows) => {
-                let Some(at) = rows.iter().position(|&one| one == row) else { return false };
-                rows.swap_remove(at);
+        let Some(rows) = &mut self.0 else { return false };
+        match &mut **rows {
+            Rows::Few(few) => {
+                let Some(at) = few.iter().position(|&one| one == row) else { return false };
+                few.swap_remove(at); // the next one that comes finds room
                 true
             }
-            RowSet::Many(rows) => {
-                let was_there = rows.remove(row);
-                if rows.count == 0 {
-                    *self = RowSet::default();
+            Rows::Many(many) => {
+                let was_there = many.remove(row);
+                if many.count == 0 {
+                    self.0 = None;
                 }
                 was_there
             }
@@ -94,18 +89,16 @@ impl RowSet {
     }
 
     pub fn pop(&mut self) -> Option<RowNo> {
-        let row = match self {
-            RowSet::Few(rows) => return rows.pop(),
-            RowSet::Many(rows) => rows.numbers.iter().next()?,
-        };
+        let row = self.iter().next()?;
         self.remove(row);
         Some(row)
     }
 
     pub fn contains(&self, row: RowNo) -> bool {
-        match self {
-            RowSet::Few(rows) => rows.contains(&row),
-            RowSet::Many(rows) => rows.contains(row),
+        match self.0.as_deref() {
+            None => false,
+            Some(Rows::Few(few)) => few.contains(&row),
+            Some(Rows::Many(many)) => many.contains(row),
         }
     }
 
@@ -114,23 +107,27 @@ impl RowSet {
     }
 
     pub fn len(&self) -> usize {
-        match self {
-            RowSet::Few(rows) => rows.len(),
-            RowSet::Many(rows) => rows.count,
+        match self.0.as_deref() {
+            None => 0,
+            Some(Rows::Few(few)) => few.len(),
+            Some(Rows::Many(many)) => many.count,
         }
     }
 
     pub fn held_bytes(&self) -> usize {
-        match self {
-            RowSet::Few(rows) => rows.capacity() * size_of::<RowNo>(),
-            RowSet::Many(rows) => rows.numbers.held_bytes() + size_of_val(&**rows),
-        }
+        let of_rows = match self.0.as_deref() {
+            None => return 0,
+            Some(Rows::Few(few)) => few.capacity() * size_of::<RowNo>(),
+            Some(Rows::Many(many)) => many.numbers.held_bytes(),
+        };
+        of_rows + size_of::<Rows>()
     }
 
     pub fn iter(&self) -> Box<dyn Iterator<Item = RowNo> + '_> {
-        match self {
-            RowSet::Few(rows) => Box::new(rows.iter().copied()),
-            RowSet::Many(rows) => Box::new(rows.numbers.iter()),
+        match self.0.as_deref() {
+            None => Box::new(std::iter::empty()),
+            Some(Rows::Few(few)) => Box::new(few.iter().copied()),
+            Some(Rows::Many(many)) => Box::new(many.numbers.iter()),
         }
     }
 }
