@@ -25,10 +25,9 @@ export RLMM_ENGINE := $(ENGINE)
 ifeq ($(ENGINE),)
 unexport RLMM_ENGINE
 endif
-# What holds for a shard of either engine, and takes little time.
-EITHER := tests/unit/metadata tests/conformance/test_kafka_corpus.py tests/conformance/test_named_rules.py \
-	tests/property/test_shard_against_model.py tests/property/test_next_txn_against_walk.py \
-	tests/property/test_look_ups_explained.py tests/property/test_simulation.py
+# What is asked of a shard of either engine, and of all that is built on it.
+EITHER := tests/unit/metadata tests/unit/engine tests/unit/pump tests/unit/gate tests/unit/snapshot tests/property \
+	tests/conformance/test_kafka_corpus.py tests/conformance/test_named_rules.py
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,7 +45,7 @@ test-fast: setup ## while working: the quick tests of the service, within a minu
 
 test: setup ## what CI runs: every test in its short form, and every capability shown; all of it with ENGINE=python or native
 	$(PYTEST) --randomly-seed=$(ORDER) --hypothesis-profile=ci -m "not long" --capabilities=docs/capabilities.md tests
-	$(if $(ENGINE),,RLMM_ENGINE=python $(PYTEST) --randomly-seed=$(ORDER) --hypothesis-profile=ci -m "not long" $(EITHER))
+	$(if $(ENGINE),,RLMM_ENGINE=python $(PYTEST) --randomly-seed=$(ORDER) --hypothesis-profile=fast -m "not long" $(EITHER))
 
 test-kafka: setup ## everything with a real Kafka broker, in its long forms; needs Maven and a JDK, 17 or newer
 	$(PYTEST) --hypothesis-profile=ci -m kafka tests
