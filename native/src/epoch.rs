@@ -53,6 +53,12 @@ impl Epoch {
         Epoch { epoch, ..Epoch::default() }
     }
 
+    /// Reads both ends of what a look-up needs of it.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        self.epoch as u64 ^ self.size_bytes as u64 ^ self.highest.map_or(0, |highest| highest as u64)
+    }
+
     fn more(&mut self) -> &mut More {
         self.more.get_or_insert_default()
     }

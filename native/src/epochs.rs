@@ -19,6 +19,11 @@ impl Epochs {
         self.top.is_empty()
     }
 
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        self.top.last().map_or(0, Epoch::touch)
+    }
+
     pub fn len(&self) -> usize {
         self.chunks().map(Vec::len).sum()
     }

@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyString};
 use crate::frame::{self, Question, Request};
 use crate::partition::Partition;
 use crate::row::RowNo;
-use crate::row_lookups::find_all;
+use crate::row_lookups::{find_all, wait_for};
 use crate::row_store::RowStore;
 use crate::shard::Core;
 use crate::shared::{Inner, Shared};
@@ -240,6 +240,8 @@ fn put_all(
             inners[at] = Some(open[at].state(now_s)?);
         }
     }
+    let numbered = |&(at, number): &(usize, u32)| inners[at].as_deref()?.state.at(number);
+    wait_for(places.iter().filter_map(numbered).map(Partition::touch));
     let asked = questions.iter().zip(places);
     let partitions = asked.map(|(question, &(at, number))| {
         let inner = inners[at].as_deref()?;

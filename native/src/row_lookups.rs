@@ -23,9 +23,17 @@ pub fn find_all(asked: &[Asked]) -> Vec<Option<RowNo>> {
         .iter()
         .map(|&(epoch, _, offset)| epoch.map_or_else(Around::default, |epoch| epoch.around(offset)))
         .collect();
-    let slots: Vec<_> = asked.iter().zip(around).map(|(&(_, _, offset), around)| around.floor(offset)).collect();
-    let with_slots = asked.iter().zip(slots);
-    with_slots.map(|(&(epoch, rows, offset), slot)| epoch?.lookup_from(slot, offset, rows)).collect()
+    let with_around = || asked.iter().zip(&around);
+    wait_for(with_around().map(|(&(_, _, offset), around)| around.touch(offset)));
+    let slots: Vec<_> = with_around().map(|(&(_, _, offset), around)| around.floor(offset)).collect();
+    let with_slots = || asked.iter().zip(&slots);
+    wait_for(with_slots().map(|(&(_, rows, _), slot)| slot.map_or(0, |slot| rows.touch(slot.1))));
+    with_slots().map(|(&(epoch, rows, offset), &slot)| epoch?.lookup_from(slot, offset, rows)).collect()
+}
+
+/// Reads memory that is needed next; none of the reads depends on another one.
+pub fn wait_for(read: impl Iterator<Item = u64>) {
+    std::hint::black_box(read.fold(0, |all, one| all ^ one));
 }
 
 /// A copy of a row and of its tail.
@@ -65,6 +73,7 @@ pub fn rows_for<'py>(shared: &Shared, asked: &Bound<'py, PyAny>) -> PyResult<Vec
         let (state, rows) = (&inner.state, &inner.state.rows);
         let numbers: Vec<_> = keys.iter().map(|(key, ..)| state.find(key.as_bytes())).collect();
         let partitions: Vec<_> = numbers.into_iter().map(|number| state.at(number?)).collect();
+        wait_for(partitions.iter().flatten().map(|partition| partition.touch()));
         let asked: Vec<Asked> = keys
             .iter()
             .zip(partitions)

@@ -37,18 +37,31 @@ pub struct Around<'a> {
 }
 
 impl Around<'_> {
+    /// Returns which of the slots, of which there is one at least, has `offset` if all are as long.
+    #[inline]
+    fn guess(&self, offset: i64) -> usize {
+        let Around { slots, first, reach } = self;
+        let share = offset.wrapping_sub(*first) as u64 as f64 / (reach.wrapping_sub(*first) as u64 as f64 + 1.0);
+        ((share * slots.len() as f64) as usize).min(slots.len() - 1)
+    }
+
+    /// Reads where a look-up of `offset` begins; several such reads wait for memory together.
+    #[inline]
+    pub fn touch(&self, offset: i64) -> u64 {
+        if self.slots.is_empty() { 0 } else { self.slots[self.guess(offset)].offset as u64 }
+    }
+
     /// Returns the last of these slots that is not above `offset`.
     ///
     /// Segments of one size are the most common: a slot is looked for where it would be then, and
     /// around it in steps that double. Less memory is read than in halving the whole.
     #[inline]
     pub fn floor(self, offset: i64) -> Option<(i64, RowNo)> {
-        let Around { slots, first, reach } = self;
+        let Around { slots, first, .. } = self;
         if slots.is_empty() || offset < first {
             return None;
         }
-        let share = offset.wrapping_sub(first) as u64 as f64 / (reach.wrapping_sub(first) as u64 as f64 + 1.0);
-        let guess = ((share * slots.len() as f64) as usize).min(slots.len() - 1);
+        let guess = self.guess(offset);
         // The slot at `low` is not above `offset`, and the one at `high` is, where there is one.
         let mut step = 1;
         let (low, high) = if slots[guess].offset <= offset {

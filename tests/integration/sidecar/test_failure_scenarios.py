@@ -170,6 +170,7 @@ async def test_f26_engine_when_the_native_core_panics_then_its_end_has_a_name() 
         def __init__(self, *given: Any) -> None:
             super().__init__(*given)
             self._core = PanickingCore(self._core)  # type: ignore[assignment]  # planted
+            self.row_for = self._core.row_for  # type: ignore[method-assign]
 
     world = World(PLACES)
     world.store(started(segment_id(1, ORDERS)))

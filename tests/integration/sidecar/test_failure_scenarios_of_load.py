@@ -14,6 +14,7 @@ from broker_adapter.address import UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.errors import AssignmentLost, NotAssigned, PumpFailed, SidecarUnavailable, Stopped
+from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.slots import Slots
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, segment_id, started
@@ -108,9 +109,9 @@ class Untouchable(dict[bytes, bytes]):
 @pytest.mark.breaks_shards
 async def test_f92_sizes_when_asked_then_no_segment_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failure scenario F92: the sizes of a partition are its counters', however large it is."""
-    shards: dict[int, ChosenShard] = {}
+    shards: dict[int, PythonShard] = {}
 
-    class Remembered(ChosenShard):
+    class Remembered(PythonShard):  # the native core has nothing that could be taken away
         def __init__(self, partition: int, *options: Any, **more: Any) -> None:
             super().__init__(partition, *options, **more)
             shards[partition] = self
