@@ -48,7 +48,7 @@ class _Walk:
     def __init__(self, size: int) -> None:
         self._size = size
         self._unpacker: Unpacker | None = Unpacker(max_buffer_size=size, max_ext_len=0)
-        """`None` when the frame is no message: reading the message says what is wrong with it."""
+        """`None` once the frame cannot be one message: `read_request` then names the fault."""
         self._fed_bytes = 0
         self.is_whole = False
         """Whether one message ends where the frame does."""

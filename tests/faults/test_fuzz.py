@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
 import subprocess
 from collections import Counter
 from random import Random
@@ -90,15 +90,14 @@ def test_difference_when_planted_between_the_engines_is_found(
 
 @pytest.mark.long
 @pytest.mark.timeout(7_200)
-@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo, to build the native core")
 def test_native_core_under_the_address_sanitizer_when_fed_damaged_bytes_breaks_nothing() -> None:
     """No overflow, no panic, no access beside what was allocated, and every rule kept."""
     done = subprocess.run(
         ["sh", "tools/fuzz_native.sh", "1000000", "7"],
         cwd=tree.ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    if done.returncode == 77:
-        pytest.skip(done.stderr.splitlines()[-1])
+    if done.returncode == 77 and "CI" not in os.environ:
+        pytest.skip(done.stderr.splitlines()[-1])  # the tool chain that lacks
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.findall(r"seed (7): Reached", done.stdout) == ["7", "7"]
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import random
-from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -36,16 +34,14 @@ from rlmm.wire.framing import frame
 from rlmm.wire.messages import request_frame
 from rlmm.wire.values import partition_value
 from tests.support.builders import tp
+from tests.support.engine.chosen import needs_native
 from tests.support.records.histories import EPOCHS, OFFSETS, PARTITIONS, DenseHistory
 from tests.support.server.frame_servers import FixedEngines, RoleDoor
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
-pytestmark = pytest.mark.skipif(
-    find_spec("rlmm_native") is None and "CI" not in os.environ,
-    reason="the native core is not built: `make native` builds it, with cargo",
-)
+pytestmark = needs_native
 
 COUNT = 2
 ASKED = (*PARTITIONS, tp("nobody", 3))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import os
 import random
 import struct
 from functools import partial
-from importlib.util import find_spec
 from time import thread_time
 from typing import TYPE_CHECKING
 
@@ -21,6 +19,7 @@ from rlmm.snapshot.decoding import SnapshotReader
 from rlmm.snapshot.encoding import encode
 from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import delete_started, finished, segment_id, started, tp
+from tests.support.engine.chosen import needs_native
 from tests.support.engine.snapshots import (
     FREE,
     IDENTITY,
@@ -37,10 +36,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition
 
-pytestmark = pytest.mark.skipif(
-    find_spec("rlmm_native") is None and "CI" not in os.environ,
-    reason="the native core is not built: `make native` builds it, with cargo",
-)
+pytestmark = needs_native
 
 BOTH = (0, 1)
 """The native engine, and the one in Python."""

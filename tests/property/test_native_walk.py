@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-from importlib.util import find_spec
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,7 @@ from rlmm.partition_log.shared_resources import LoadedEntries, LogPlace
 from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import Compression
 from rlmm.records.writer import Producer, build_batch, records_of
+from tests.support.engine.chosen import needs_native
 from tests.support.logs.partition_logs import FAST, FIRST_MS, TOPIC, picture
 from tests.support.logs.scans import contents_of, index_contents
 from tests.support.records.mutations import mutated, with_sound_crc
@@ -31,10 +30,7 @@ if TYPE_CHECKING:
 
     from rlmm.records.damage import DamagedBatch, PartialTail
 
-pytestmark = pytest.mark.skipif(
-    find_spec("rlmm_native") is None and "CI" not in os.environ,
-    reason="the native core is not built: `make native` builds it, with cargo",
-)
+pytestmark = needs_native
 
 TAILS = (b"", b"\0" * 90, b"\0\0\0", b"\xff" * 100, bytes(8) + b"\x7f\xff\xff\xff" + bytes(100))
 

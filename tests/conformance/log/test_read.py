@@ -119,7 +119,7 @@ async def test_read_when_it_waits_then_no_timer_fires(
 ) -> None:
     """A waiting read starts no timer, as it does not poll."""
     if under_test.has_own_timers:
-        pytest.skip("aiokafka sets timers of its own: a timer here would not be of rlmm's read")
+        pytest.skip("reads of Kafka have timers: pauses before connections are made, ends of waits")
     fired: list[str] = []
     loop = asyncio.get_running_loop()
     call_at = loop.call_at

@@ -166,11 +166,10 @@ def test_put_leaves_nothing_on_own_error(store: ObjectStore, prefix: str, size_b
 def test_put_by_many_lets_one_win(
     place: Place, prefix: str, size_bytes: int, request: pytest.FixtureRequest
 ) -> None:
-    """Of several writers with different contents exactly one writes, and its object is whole."""
-    # SeaweedFS let two uploads in parts complete at the same moment on a busy machine.
+    """Of several writers with different contents one writes, and the object is whole."""
+    # These look first and then write: at the same moment several do. SeaweedFS does so with parts.
     is_in_parts = size_bytes > MIB and request.node.callspec.params["place"] == "seaweedfs"
-    if not place.is_atomic or is_in_parts:
-        pytest.skip("this test server checks and then writes: no race can be decided on it")
+    is_atomic = place.is_atomic and not is_in_parts
     key = f"{prefix}one.log"
     count = 6 if size_bytes < MIB else 2
     contents = [content(size_bytes, seed) for seed in range(count)]
@@ -186,10 +185,11 @@ def test_put_by_many_lets_one_win(
         for given, outcome in zip(contents, outcomes, strict=True)
         if isinstance(outcome, ObjectWritten)
     ]
-    assert len(winners) == 1
-    assert sum(isinstance(outcome, ObjectConflict) for outcome in outcomes) == count - 1
+    assert len(winners) == 1 or (winners and not is_atomic)
+    refused = sum(isinstance(outcome, ObjectConflict) for outcome in outcomes)
+    assert refused == count - len(winners)
     with place.open() as store:
-        assert read(store, key) == bytes_of(winners[0])
+        assert read(store, key) in [bytes_of(one) for one in winners]
         assert list(store.open_uploads(prefix)) == []
 
 

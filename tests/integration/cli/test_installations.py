@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tarfile
 import venv
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from rlmm.base.version import __version__
+from tests.support.engine.chosen import needs_native
 from tests.support.logs.copied_folders import events_of, write_ours
 from tests.support.repository import tree
 from tests.support.repository.installations import (
@@ -165,10 +165,7 @@ def test_installation_without_the_core_then_is_python_and_says_so(installed: Ins
     assert not (environment.folder / "rlmm-data").exists()
 
 
-@pytest.mark.skipif(
-    find_spec("rlmm_native") is None and "CI" not in os.environ,
-    reason="the native core is not built: `make native` builds it, with cargo",
-)
+@needs_native
 def test_installation_with_the_core_then_uses_it(wheel: Path, tmp_path: Path) -> None:
     """With the extension beside the pure wheel the engine is native, unless Python is chosen."""
     environment = install(wheel, tmp_path, needed_by(wheel))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import sys
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -29,6 +27,7 @@ from tests.support.builders import (
     started,
     tp,
 )
+from tests.support.engine.chosen import needs_native
 from tests.support.server.http_servers import ANYWHERE
 from tests.support.server.serve_process import FOLDER, PLACES, serving
 
@@ -48,10 +47,7 @@ WITH_EVENTS = len(
 )
 """Metadata partitions that have snapshots."""
 
-pytestmark = pytest.mark.skipif(
-    find_spec("rlmm_native") is None and "CI" not in os.environ,
-    reason="the native core is not built: `make native` builds it, with cargo",
-)
+pytestmark = needs_native
 
 
 def label(partition: TopicIdPartition, number: int) -> str:

@@ -86,8 +86,8 @@ def bytes_of_each(path: Path, pid: int, count: int) -> float:
 )
 async def test_idle_connections_when_thousands_then_cost_little(count: int, files: int) -> None:
     """Each idle connection stays below its memory limit; none is refused for lack of files."""
-    if files < count + BUSY + _FILES_KEPT:
-        pytest.skip(f"a process may open {files} files here, {count} connections need more")
+    if files < count + BUSY + _FILES_KEPT and "CI" not in os.environ:
+        pytest.skip(f"`ulimit -Hn` is {files} here, {count} connections need more")
     with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
         place = Path(folder)
         await fill(place)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from rlmm.metadata import python_shard
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.fast_decoding import cut
+from rlmm.metadata.page_order_cache import PageOrderCache
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.records.compression import Compression
 from rlmm.records.record_set import RecordSet
@@ -14,6 +18,7 @@ from rlmm.records.writer import build_batch, records_of
 from tests.support.builders import partition_delete, segment_id, started, tp, update
 from tests.support.engine.chosen import needs_native
 from tests.support.engine.shards import batch_of
+from tests.support.repository import tree
 
 pytestmark = needs_native
 
@@ -94,3 +99,52 @@ def test_compressed_batch_when_among_usual_ones_then_goes_alone_to_the_other_eng
     shard.position = 0
     assert shard.apply(RecordSet(0, b"".join(parts))).tally.applied == len(values)
     assert taken == values[150:153]
+
+
+LITTLE_MEMORY = """
+import resource, sys
+from rlmm.metadata.native_shard import NativeShard
+from tests.support.builders import finished, segment_id, started, tp
+from tests.support.engine.shards import batch_of
+from rlmm.records.record_set import RecordSet
+
+shard = NativeShard(0)
+for at in range(0, 40_000, 500):
+    events = [started(segment_id(n), n, n) for n in range(at, at + 500)]
+    shard.apply(RecordSet(0, batch_of(events, shard.position)))
+frozen = shard._core.freeze()
+while sys.argv[1] == "image" and not frozen.go_on():
+    pass
+with open("/proc/self/statm") as pages:
+    size = int(pages.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 1_000_000,) * 2)
+try:
+    while not frozen.go_on():
+        pass
+    frozen.image(0)
+except MemoryError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("made", ["copy", "image"])
+def test_snapshot_when_there_is_no_memory_for_it_then_fails_alone(made: str) -> None:
+    """The system refuses memory for a copy of the state, or for its image: the process goes on."""
+    done = subprocess.run(
+        [sys.executable, "-c", LITTLE_MEMORY, made],
+        cwd=tree.ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    expected = "no memory for the copy of a user partition, or for its state image\n"
+    assert (done.returncode, done.stdout) == (0, expected), done.stderr
+
+
+def test_page_when_there_is_no_room_for_its_order_then_nothing_is_kept_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A listing that is refused for want of room leaves no entry for its user partition."""
+    shard = new_shard()
+    shard.apply(RecordSet(0, batch_of([started(segment_id(1, tp("orders")), 0, 9)], 0)))
+    monkeypatch.setattr(PageOrderCache, "make_room", lambda *_: False)
+    page = shard.page(tp("orders"), limit=10)
+    assert (page.segments, page.is_last) == ((), False)
+    assert shard._orders == {}  # type: ignore[attr-defined]  # of the native shard

@@ -36,9 +36,21 @@ async def test_turns_when_one_client_has_many_connections_then_others_wait_for_o
     assert took == ["greedy", "modest", "greedy", "greedy", "greedy"]
 
 
+async def served_by_round(turns: RequestScheduler, count: int) -> list[int]:
+    """Return how many of *count* connections each turn of the event loop serves."""
+    took: list[str] = []
+    for number in range(count):
+        turns.wait(Connection(str(number), took=took))
+    rounds = []
+    while len(took) < count:
+        before = len(took)
+        await asyncio.sleep(0)
+        rounds.append(len(took) - before)
+    return rounds
+
+
 async def test_turns_when_their_time_is_over_then_the_event_loop_does_other_work_between() -> None:
     """A round ends by time, and the rest of it comes in later turns of the event loop."""
-    took: list[str] = []
     now_s = 0.0
 
     def tick() -> float:
@@ -46,27 +58,12 @@ async def test_turns_when_their_time_is_over_then_the_event_loop_does_other_work
         now_s += ROUND_S / 2
         return now_s
 
-    turns = RequestScheduler(tick)
-    for number in range(4):
-        turns.wait(Connection(str(number), took=took))
-    rounds = []
-    for _ in range(2):
-        await asyncio.sleep(0)
-        rounds.append(len(took))
-    assert rounds == [2, 4]
+    assert await served_by_round(RequestScheduler(tick), 4) == [2, 2]
 
 
 async def test_turns_when_many_take_no_time_then_some_in_each_turn_of_the_event_loop() -> None:
     """Connections that only read on take their time afterwards: a round lets few of them do so."""
-    took: list[str] = []
-    turns = RequestScheduler(lambda: 0.0)
-    for number in range(20):
-        turns.wait(Connection(str(number), took=took))
-    rounds = []
-    for _ in range(3):
-        await asyncio.sleep(0)
-        rounds.append(len(took))
-    assert rounds == [8, 16, 20]
+    assert await served_by_round(RequestScheduler(lambda: 0.0), 20) == [8, 8, 4]
 
 
 async def test_turns_when_a_request_has_begun_then_it_ends_before_others_of_its_client() -> None:

@@ -126,11 +126,14 @@ def test_large_message_when_it_comes_in_pieces_then_is_gone_over_by_its_end() ->
     ],
     ids=["cut off", "one value more", "no message", "announces more", "values without an array"],
 )
-def test_large_frame_when_it_is_not_one_message_then_is_left_to_who_reads_it(
+def test_large_frame_when_it_is_not_one_message_then_the_reader_of_requests_refuses_it(
     payload: bytes,
 ) -> None:
-    """What is wrong with it is found by reading it as a whole."""
-    assert type(fed(payload)) is bytes
+    """`FrameReader` hands on the plain bytes, and `read_request` names the fault."""
+    found = fed(payload)
+    assert type(found) is bytes
+    with pytest.raises((ProtocolError, InvalidArgument)):
+        read_request(found)
 
 
 def test_memory_when_a_frame_is_one_large_text_then_all_of_it_is_counted() -> None:
